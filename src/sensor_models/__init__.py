@@ -1,13 +1,13 @@
 """Sensor models: parameters, and readings of a true state."""
 
-from .airspeed import AirspeedParameters
-from .barometer import BarometerParameters
 from .errors import SensorError
-from .gps import GpsParameters
-from .imu import ImuParameters
-from .magnetometer import MagnetometerParameters
+from .measured.airspeed import AirspeedParameters
+from .measured.barometer import BarometerParameters
+from .measured.gps import GpsParameters
+from .measured.imu import ImuParameters
+from .measured.magnetometer import MagnetometerParameters
+from .measured.range_finder import RangeParameters
 from .noise import NoiseParameters
-from .range_finder import RangeParameters
 from .sensor import STEP_US, Sensor, sensors
 from .suite import SensorSuite
 

@@ -6,7 +6,7 @@ from xtdrone_core import SensorBlock
 
 from .blocks import UNSET_RATE, given_rate
 from .parameters import number_of
-from .rendered.declaration import rendered_sensors
+from .rendered_sensor import rendered_sensors
 from .sensor import STEP_US, sensors, whole_rate
 
 _TOLERANCE = 0.01  # relative difference up to which rates count as the same

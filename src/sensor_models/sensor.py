@@ -1,6 +1,6 @@
-"""Declaration of a kind of sensor; a new one is a module with a Sensor called SENSOR.
+"""Declaration of a kind of sensor; a new one is a module of measured/ with a Sensor called SENSOR.
 
-The modules of this package and those of the entry-point group `xtdrone.sensors` are found
+These modules and those of the entry-point group `xtdrone.sensors` are found
 automatically. The SDF reader, the presets, the suite, the flight log and the telemetry all
 follow from the declaration.
 """
@@ -22,6 +22,7 @@ from .errors import SensorError
 from .parameters import Tags
 
 STEP_US = 4_000  # step of engine and sensors [us]
+FOLDERS = ("measured", "rendered")  # folders whose every module declares a SENSOR
 GROUP = "xtdrone.sensors"
 WORLD = np.dtype(
     [
@@ -93,17 +94,18 @@ class Sensor:
 
 @functools.cache
 def declarations() -> dict[str, Any]:
-    """Returns what declares each kind of sensor: a Sensor, or a RenderedSensor of rendered/.
+    """Returns what declares each kind of sensor: a Sensor of measured/ or a RenderedSensor of
+    rendered/.
 
     Raises:
         SensorError: A module that cannot be loaded, or two of one kind.
     """
-    package = importlib.import_module(__package__)
-    modules = [
-        importlib.import_module(module.name)
-        for module in pkgutil.walk_packages(package.__path__, f"{__package__}.")
+    folders = [importlib.import_module(f"{__package__}.{name}") for name in FOLDERS]
+    declared = [
+        importlib.import_module(f"{folder.__name__}.{module.name}").SENSOR
+        for folder in folders
+        for module in pkgutil.iter_modules(folder.__path__)
     ]
-    declared = [module.SENSOR for module in modules if hasattr(module, "SENSOR")]
     for entry in metadata.entry_points(group=GROUP):
         try:
             declared.append(entry.load())

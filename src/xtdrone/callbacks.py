@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sensor_models.rendered.declaration import rendered_sensors
+from sensor_models.rendered_sensor import rendered_sensors
 from sensor_models.sensor import sensors as kinds_of_sensors
 from xtdrone_core import FleetModel
 from xtdrone_core.contracts import Observer

@@ -17,6 +17,12 @@ from .threads import Threads
 PIECE = 5  # sub-steps after which it is judged anew whether anything is in reach
 
 
+class _OfThread(threading.local):
+    """Scratch arrays of each thread, made when it first needs them."""
+
+    own: steps.Chunk | None = None
+
+
 class CpuBackend:
     """Steps the arrays of a BatchDescription in place; see description.Backend."""
 
@@ -36,7 +42,7 @@ class CpuBackend:
             parameters=np.tile(loops.parameters, environments),
             allocation=repeated(loops.allocation, environments),
         )
-        self._chunks = threading.local()
+        self._chunks = _OfThread()
         self._flat = (
             flat(batch.state),
             flat(batch.variation),
@@ -170,7 +176,7 @@ class CpuBackend:
 
     def _chunk(self) -> steps.Chunk:
         """Returns the scratch arrays of the calling thread."""
-        if not hasattr(self._chunks, "own"):
+        if self._chunks.own is None:
             self._chunks.own = steps.new_chunk(
                 self._chunk_records,
                 self._chunk_loops.status,

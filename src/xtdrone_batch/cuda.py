@@ -397,11 +397,13 @@ class CudaBackend:
 
     def owns(self, action: object) -> bool:
         """Whether an action lies on a device."""
+        # As numba.cuda.is_cuda_array(), which its simulator lacks.
         return hasattr(action, "__cuda_array_interface__")
 
     def checked(self, action: object) -> OnDevice:
         """Returns an action on the device as numba.cuda takes it; see Backend."""
-        array = cuda.as_cuda_array(getattr(action, "on_device", action))
+        ours = action.on_device if isinstance(action, DeviceArray) else action
+        array = cuda.as_cuda_array(ours)
         if array.dtype != self._batch.real:
             raise BatchError(
                 f"an action of type {array.dtype} on the device is not allowed: give "

@@ -18,14 +18,14 @@ from std_msgs.msg import String
 from mavros_msgs.msg import ExtendedState, State, StatusText
 from mavros_msgs.srv import CommandBool, CommandVtolTransition, SetMode
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.modes import FROM_ROS_NAME
 from xtdrone_mavros import ros_serialisation as serialisation
 from xtdrone_mavros.command_translator import (
+    COMMANDS,
+    CONFIRM_S,
     ENU,
     FLU,
-    HOLDS,
+    REASON_S,
     STREAM_HZ,
-    TRANSITIONS,
     CommandTranslator,
     Request,
 )
@@ -35,11 +35,8 @@ from xtdrone_mavros.vehicle_kind import Kind
 from xtdrone_ros1 import discovery, node
 from xtdrone_ros1.topics import Input, Output
 
-CONFIRM_S = 5.0  # wall time for a mode to be confirmed [s]
-CONFIRM_STATES = 3  # and messages of V/mavros/state, one per second of simulated time
-REASON_S = 1.0  # wall time for the status text of a refusal to arrive [s]
-POLL_S = 0.01  # time between two checks for it [s]
-COMMANDS = ("ARM", "DISARM", *HOLDS, *TRANSITIONS, *FROM_ROS_NAME)
+CONFIRM_STATES = 3  # messages of V/mavros/state that may go by, one a second of simulated time
+POLL_S = 0.01  # time between two checks for a reason [s]
 WARNING = 4  # MAV_SEVERITY: this and below is a reason for a refusal
 
 

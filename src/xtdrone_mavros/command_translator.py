@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.modes import FROM_ROS_NAME
 
 from .convert.geometry import Numbers, Vector
 from .errors import MavrosError
@@ -25,6 +26,9 @@ ONLY_ACCELERATION = _POS | _VEL | _YAW
 _ZERO: Vector = (0.0, 0.0, 0.0)
 HOLDS = ("HOVER", "loiter")  # hold the current position: a plane stays around it
 TRANSITIONS = {"multirotor": mavlink.MAV_VTOL_STATE_MC, "plane": mavlink.MAV_VTOL_STATE_FW}
+COMMANDS = ("ARM", "DISARM", *HOLDS, *TRANSITIONS, *FROM_ROS_NAME)  # all that have a name
+CONFIRM_S = 5.0  # wall time for a mode to be confirmed [s]
+REASON_S = 1.0  # wall time for the status text of a refusal to arrive [s]
 _MODES = {"takeoff": "AUTO.TAKEOFF", "land": "AUTO.LAND"}  # commands of XTDrone's plane
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import frames
-from xtdrone_core.runs.ports import Ports, advice
+from xtdrone_core.runs.ports import Ports, advice, open_udp
 
 from .errors import MavrosError
 
@@ -90,17 +90,14 @@ class FleetLink:
         self._decoder = mavlink.MAVLink(None)
 
     def _open(self, port: int, kind: str) -> socket.socket:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            sock.bind(("127.0.0.1", port))
-        except OSError as error:
-            sock.close()
+        def taken() -> MavrosError:
             self.close()
-            raise MavrosError(
+            return MavrosError(
                 f"port {port} (UDP, {kind} link) is in use: another bridge or "
                 f"MAVROS is running; {advice()}"
-            ) from error
-        sock.setblocking(False)
+            )
+
+        sock = open_udp(port, taken)
         try:
             sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)  # SO_RCVBUFFORCE, for root
         except OSError:

@@ -4,38 +4,24 @@ https://mavlink.io/en/services/ftp.html
 """
 
 import errno
-import struct
 import threading
 
 from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.ftp import DATA_SIZE, HEADER, PAYLOAD_SIZE, FtpError, Opcode
 
 from .mavlink_link import FleetLink
 from .requests import LinkTransport
 from .rows import Fields
 
 WAIT_S = 1.0  # time-out of an answer [s]
-_HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, request, burst end, offset
-_PAYLOAD = 251
-_ROOM = _PAYLOAD - _HEAD.size  # data in one message [bytes]
-(
-    _TERMINATE,
-    _RESET,
-    _LIST,
-    _OPEN,
-    _READ,
-    _CREATE,
-    _WRITE,
-    _REMOVE,
-    _MAKE_FOLDER,
-    _REMOVE_FOLDER,
-    _OPEN_TO_WRITE,
-    _TRUNCATE,
-    _RENAME,
-    _CRC32,
-) = range(1, 15)
-_ACK, _NAK, _END_OF_FILE, _FAIL_ERRNO = 128, 129, 6, 2
 # MAVROS's errno for the other errors; for those that are not here the last one stays.
-_ERRNO = {1: errno.EFAULT, 3: errno.EMSGSIZE, 4: errno.EBADFD, 5: errno.EMFILE, 7: errno.ENOSYS}
+_ERRNO: dict[int, int] = {
+    FtpError.FAIL: errno.EFAULT,
+    FtpError.INVALIDDATASIZE: errno.EMSGSIZE,
+    FtpError.INVALIDSESSION: errno.EBADFD,
+    FtpError.NOSESSIONSAVAILABLE: errno.EMFILE,
+    FtpError.UNKNOWNCOMMAND: errno.ENOSYS,
+}
 
 
 class RemoteFiles:
@@ -60,7 +46,7 @@ class RemoteFiles:
         files: list[Fields] = []
         offset = 0
         while True:
-            data = self._ask(_LIST, offset=offset, data=path.encode())
+            data = self._ask(Opcode.LISTDIRECTORY, offset=offset, data=path.encode())
             if data is None:
                 return None
             entries = data.split(b"\0")[:-1]
@@ -74,7 +60,7 @@ class RemoteFiles:
 
     def open(self, path: str, mode: int) -> int | None:
         """Opens a file by FileOpen's mode; returns its size [bytes]."""
-        code = {0: _OPEN, 1: _OPEN_TO_WRITE, 2: _CREATE}.get(mode)
+        code = {0: Opcode.OPENFILERO, 1: Opcode.OPENFILEWO, 2: Opcode.CREATEFILE}.get(mode)
         if code is None:
             self.error = errno.EINVAL
             return None
@@ -90,7 +76,7 @@ class RemoteFiles:
         if session is None:
             self.error = errno.EBADF
             return False
-        return self._ask(_TERMINATE, session) is not None
+        return self._ask(Opcode.TERMINATESESSION, session) is not None
 
     def read(self, path: str, offset: int, size: int) -> bytes | None:
         """Reads up to size bytes of an open file."""
@@ -100,11 +86,11 @@ class RemoteFiles:
             return None
         out = b""
         while True:
-            data = self._ask(_READ, session, offset + len(out))
+            data = self._ask(Opcode.READFILE, session, offset + len(out))
             if data is None:
                 return None
             out += data
-            if len(data) < _ROOM or len(out) >= size:
+            if len(data) < DATA_SIZE or len(out) >= size:
                 return out[:size]
 
     def write(self, path: str, offset: int, data: bytes) -> bool:
@@ -114,52 +100,55 @@ class RemoteFiles:
             self.error = errno.EBADF
             return False
         return all(
-            self._ask(_WRITE, session, offset + k, data[k : k + _ROOM]) is not None
-            for k in range(0, len(data), _ROOM)
+            self._ask(Opcode.WRITEFILE, session, offset + k, data[k : k + DATA_SIZE]) is not None
+            for k in range(0, len(data), DATA_SIZE)
         )
 
     def checksum(self, path: str) -> int | None:
         """Returns the CRC-32 of a file."""
-        data = self._ask(_CRC32, data=path.encode())
+        data = self._ask(Opcode.CALCFILECRC, data=path.encode())
         return None if data is None else int.from_bytes(data[:4], "little")
 
     def remove(self, path: str) -> bool:
         """Removes a file."""
-        return self._ask(_REMOVE, data=path.encode()) is not None
+        return self._ask(Opcode.REMOVEFILE, data=path.encode()) is not None
 
     def rename(self, old: str, new: str) -> bool:
         """Renames a file or folder."""
         data = old.encode() + b"\0" + new.encode()
-        if len(data) >= _ROOM:
+        if len(data) >= DATA_SIZE:
             self.error = errno.ENAMETOOLONG
             return False
-        return self._ask(_RENAME, data=data) is not None
+        return self._ask(Opcode.RENAME, data=data) is not None
 
     def truncate(self, path: str, length: int) -> bool:
         """Truncates a file to a length [bytes]."""
-        return self._ask(_TRUNCATE, offset=length, data=path.encode()) is not None
+        return self._ask(Opcode.TRUNCATEFILE, offset=length, data=path.encode()) is not None
 
     def make_folder(self, path: str) -> bool:
         """Makes a folder."""
-        return self._ask(_MAKE_FOLDER, data=path.encode()) is not None
+        return self._ask(Opcode.CREATEDIRECTORY, data=path.encode()) is not None
 
     def remove_folder(self, path: str) -> bool:
         """Removes a folder."""
-        return self._ask(_REMOVE_FOLDER, data=path.encode()) is not None
+        return self._ask(Opcode.REMOVEDIRECTORY, data=path.encode()) is not None
 
     def reset(self) -> None:
         """Closes all files."""
         self.sessions.clear()
-        self._ask(_RESET)
+        self._ask(Opcode.RESETSESSION)
 
     def _ask(
         self, opcode: int, session: int = 0, offset: int = 0, data: bytes = b""
     ) -> bytes | None:
         """Returns the data of the answer to a request; b'' also at the end of a file or list."""
         self._sequence = self._sequence + 1 & 0xFFFF
-        head = _HEAD.pack(self._sequence, session, opcode, len(data), 0, 0, offset)
+        head = HEADER.pack(self._sequence, session, opcode, len(data), 0, 0, offset)
         request = mavlink.MAVLink_file_transfer_protocol_message(
-            0, self._vehicle, mavlink.MAV_COMP_ID_AUTOPILOT1, (head + data).ljust(_PAYLOAD, b"\0")
+            0,
+            self._vehicle,
+            mavlink.MAV_COMP_ID_AUTOPILOT1,
+            (head + data).ljust(PAYLOAD_SIZE, b"\0"),
         )
         with self._transport.listen("FILE_TRANSFER_PROTOCOL") as receive:
             self._transport.send(request)
@@ -169,18 +158,18 @@ class RemoteFiles:
                     self.error = errno.ETIMEDOUT
                     return None
                 payload = bytes(message.payload)
-                sequence, self._session, code, size, *_ = _HEAD.unpack_from(payload)
+                sequence, self._session, code, size, *_ = HEADER.unpack_from(payload)
                 if sequence == self._sequence + 1 & 0xFFFF:
                     break
         self._sequence = sequence
-        data = payload[_HEAD.size : _HEAD.size + size]
-        if code == _ACK:
+        data = payload[HEADER.size : HEADER.size + size]
+        if code == Opcode.ACK:
             self.error = 0
             return data
-        if opcode in (_LIST, _READ) and data[:1] == bytes((_END_OF_FILE,)):
+        if opcode in (Opcode.LISTDIRECTORY, Opcode.READFILE) and data[:1] == bytes((FtpError.EOF,)):
             self.error = 0
             return b""
-        if data[:1] == bytes((_FAIL_ERRNO,)):
+        if data[:1] == bytes((FtpError.FAILERRNO,)):
             self.error = data[1]
         else:
             self.error = _ERRNO.get(data[0] if data else 0, self.error)

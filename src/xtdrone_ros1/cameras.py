@@ -11,7 +11,7 @@ import numpy as np
 import rospy
 from tf2_msgs.msg import TFMessage
 
-from sensor_models.rendered import messages as camera_messages
+from sensor_models import ros_messages as camera_messages
 from xtdrone_core import ControlError
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.frame_ring import FrameReader

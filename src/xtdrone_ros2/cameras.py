@@ -5,7 +5,7 @@ Nothing is rendered before somebody subscribes.
 
 from collections.abc import Sequence
 
-from sensor_models.rendered import messages
+from sensor_models import ros_messages
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.frame_ring import FrameReader
 from xtdrone_core.state import SensorDescription
@@ -36,7 +36,7 @@ class Cameras:
         self._writers = {
             topic: node.writer(topic, ros2_name(kind), SENSOR)
             for sensor in sensors
-            for topic, kind in messages.topics(sensor)
+            for topic, kind in ros_messages.topics(sensor)
         }
         self._rings: list[tuple[SensorDescription, FrameReader]] = []
         if sensors:
@@ -44,7 +44,7 @@ class Cameras:
                 [_body_frame(i, name) for i, name in enumerate(names)]
                 + [
                     (part["header"]["frame_id"], part["child_frame_id"], part["transform"])
-                    for part in messages.transforms(list(sensors))
+                    for part in ros_messages.transforms(list(sensors))
                 ]
             )
 
@@ -67,7 +67,7 @@ class Cameras:
             ]
         for sensor, ring in self._rings:
             for t_us, data in ring.read():
-                for topic, kind, fields in messages.messages(sensor, t_us, data, self._wanted):
+                for topic, kind, fields in ros_messages.messages(sensor, t_us, data, self._wanted):
                     self._send(topic, ros2_name(kind), fields)
 
     def _send(self, topic: str, kind: str, fields: Fields) -> None:

@@ -15,11 +15,12 @@ from xtdrone_core import modes
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_mavros.command_translator import (
+    COMMANDS,
+    CONFIRM_S,
     ENU,
     FLU,
-    HOLDS,
+    REASON_S,
     STREAM_HZ,
-    TRANSITIONS,
     CommandTranslator,
     Request,
 )
@@ -35,10 +36,8 @@ from .wire.node import Node, Writer
 from .wire.quality import DEFAULT
 from .wire.types import ros2_name
 
-CONFIRM_S, REASON_S = 5.0, 1.0  # wall time for a mode, and for the reason of a refusal, to come [s]
 _POLL_S = 0.01
 _STREAMED_US = 500_000  # stream of set-points before OFFBOARD is requested [us]
-_COMMANDS = ("ARM", "DISARM", *HOLDS, *TRANSITIONS, *modes.FROM_ROS_NAME)
 T = TypeVar("T")
 _TEXT, _EXTENDED = mavlink.MAVLINK_MSG_ID_STATUSTEXT, mavlink.MAVLINK_MSG_ID_EXTENDED_SYS_STATE
 
@@ -158,7 +157,7 @@ class XtdroneVehicle:
     def _change_mode(self, name: str) -> bool:
         mode = modes.FROM_ROS_NAME.get(name)
         if mode is None:
-            self._reason = unknown_name("command", name, _COMMANDS)
+            self._reason = unknown_name("command", name, COMMANDS)
             return False
         if mode is modes.Mode.OFFBOARD:
             begun = self._begun_us or 0

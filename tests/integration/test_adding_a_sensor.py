@@ -6,9 +6,8 @@ from pyulog import ULog
 
 import thermal_camera
 import thermometer
-from sensor_models import sensors
-from sensor_models.rendered import messages
-from sensor_models.rendered.declaration import rendered_sensors
+from sensor_models import ros_messages, sensors
+from sensor_models.rendered_sensor import rendered_sensors
 from xtdrone_core import Scenario, resources
 from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.dialect import mavlink
@@ -94,10 +93,10 @@ def test_images_and_topics_follow_from_the_declaration(tmp_path, monkeypatch):
     image = readings[-1].data["temperature"]
     assert image.shape == (48, 64) and image.dtype == np.float32
     assert 280.0 <= image.min() < image.max() <= 320.0
-    assert messages.topics(sensor) == [
+    assert ros_messages.topics(sensor) == [
         (f"/{name}/boson/temperature", "sensor_msgs/Image"),
         (f"/{name}/boson/camera_info", "sensor_msgs/CameraInfo"),
     ]
-    fields = messages.messages(sensor, 80_000, readings[-1].data)[0][2]
+    fields = ros_messages.messages(sensor, 80_000, readings[-1].data)[0][2]
     assert fields["encoding"] == "32FC1" and fields["data"] == image.tobytes()
-    assert messages.transforms([sensor])[0]["child_frame_id"] == f"{name}/boson"
+    assert ros_messages.transforms([sensor])[0]["child_frame_id"] == f"{name}/boson"

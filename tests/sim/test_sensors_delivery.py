@@ -11,8 +11,8 @@ import pytest
 
 from drawing import described, draws
 from ros_fixtures import ROOT, needs_ros, ros  # noqa: F401
+from sensor_models import ros_messages as camera_messages
 from sensor_models.cameras import cameras_of
-from sensor_models.rendered import messages as camera_messages
 from xtdrone_core import ControlError
 from xtdrone_core.runs import frame_ring
 from xtdrone_core.runs.frame_ring import FrameReader, FrameWriter

@@ -4,8 +4,8 @@ import numpy as np
 
 from sensor_models.cameras import cameras_of
 from sensor_models.lens import Lens
-from sensor_models.rendered.declaration import RenderedSensor, RosTopic, View
-from sensor_models.rendered.messages import camera_base, camera_info, image
+from sensor_models.rendered_sensor import RenderedSensor, RosTopic, View
+from sensor_models.ros_messages import camera_base, camera_info, image
 from xtdrone_core import SensorBlock
 from xtdrone_core.state import SensorDescription
 

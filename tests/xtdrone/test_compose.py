@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import xtdrone as xd
-from sensor_models.gps import GpsParameters
-from sensor_models.imu import ImuParameters
+from sensor_models.measured.gps import GpsParameters
+from sensor_models.measured.imu import ImuParameters
 from xtdrone_core import FleetModel
 from xtdrone_sim.world import load_world
 

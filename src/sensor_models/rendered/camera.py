@@ -7,8 +7,8 @@ from xtdrone_core.state import ReadingArray, SensorDescription
 
 from ..cameras import FORMATS, CameraParameters, cameras_of
 from ..lens import Lens
-from .declaration import RenderedSensor, RosTopic, View
-from .messages import camera_topics
+from ..rendered_sensor import RenderedSensor, RosTopic, View
+from ..ros_messages import camera_topics
 
 
 class CameraInstrument:

@@ -8,9 +8,9 @@ from xtdrone_core import SensorBlock
 from xtdrone_core.state import ReadingArray, SensorDescription
 
 from ..cameras import cameras_of
+from ..rendered_sensor import Header, RenderedSensor, RosTopic, View
+from ..ros_messages import camera_base, camera_info, camera_topics, cloud, image
 from .camera import image_array, lenses_of
-from .declaration import Header, RenderedSensor, RosTopic, View
-from .messages import camera_base, camera_info, camera_topics, cloud, image
 
 _COLOUR_FAR = 100.0  # up to here the colour image is complete [m]
 

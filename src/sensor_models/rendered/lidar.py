@@ -22,9 +22,9 @@ from ..blocks import (
 )
 from ..errors import SensorError
 from ..lens import normal_table, ranges_with_noise
+from ..rendered_sensor import Header, RenderedSensor, RosTopic, View
+from ..ros_messages import cloud
 from ..streams import new_stream
-from .declaration import Header, RenderedSensor, RosTopic, View
-from .messages import cloud
 
 _MAX_RAYS = 1 << 20
 

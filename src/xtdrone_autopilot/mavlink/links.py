@@ -24,7 +24,7 @@ import numpy as np
 from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_core.mavlink.framing import Frame, frames
 from xtdrone_core.mavlink.signing import UNSIGNED, Signer
-from xtdrone_core.runs.ports import Ports, advice, check_links
+from xtdrone_core.runs.ports import Ports, advice, check_links, open_udp
 from xtdrone_core.runs.snapshot import Rows
 from xtdrone_dynamics.compiled import fleet_kernel
 from xtdrone_dynamics.shared_work import worthwhile
@@ -213,16 +213,14 @@ class Links:
         kind = KINDS[k]
         port = kind.local(self._ports, i)
         remote = self._remote if kind.guarded else HERE
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            sock.bind((HERE if remote == HERE else "", port))
-        except OSError as error:
-            sock.close()
-            raise AutopilotError(
+        sock = open_udp(
+            port,
+            lambda: AutopilotError(
                 f"port {port} (UDP, {kind.name} link of vehicle {i}) is in use: another "
                 f"simulation or PX4 is running ('xtdrone doctor' says which); {advice()}"
-            ) from error
-        sock.setblocking(False)
+            ),
+            HERE if remote == HERE else "",
+        )
         link = Link(
             i, self._ports.system_id(i), k, sock, (remote, kind.remote(self._ports, i)), kind.always
         )

@@ -14,8 +14,8 @@ import psutil
 
 from sensor_models.cameras import CameraParameters
 from sensor_models.lens import noisy_depths, noisy_levels, normal_table, ranges_with_noise
-from sensor_models.rendered.declaration import rendered_sensors
 from sensor_models.rendered.lidar import LidarParameters, lidar_rays
+from sensor_models.rendered_sensor import rendered_sensors
 from sensor_models.streams import next_uniform
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import unknown_name

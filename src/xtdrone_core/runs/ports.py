@@ -16,9 +16,10 @@ room for five instances. Gazebo's and ROS's masters are no part of this: see gaz
 import argparse
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..errors import ControlError, ScenarioError
+from ..errors import ControlError, ScenarioError, XtdroneError
 from ..scenario.options import number, number_type
 
 MAX_VEHICLES = 250  # MAVLink system ids 251 to 255 are left to ground stations
@@ -242,6 +243,29 @@ def in_use(port: int, tcp: bool = False) -> bool:
         except OSError:
             return True
     return False
+
+
+def open_udp(
+    port: int, taken: Callable[[], XtdroneError], address: str = "127.0.0.1"
+) -> socket.socket:
+    """Opens a UDP socket that does not block.
+
+    Args:
+        port: Its port.
+        taken: Makes the error of a port that is in use.
+        address: IPv4 address on which it listens; "" for all.
+
+    Raises:
+        XtdroneError: The one that taken() makes.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        sock.bind((address, port))
+    except OSError as error:
+        sock.close()
+        raise taken() from error
+    sock.setblocking(False)
+    return sock
 
 
 def require_free(ports: Ports) -> None:

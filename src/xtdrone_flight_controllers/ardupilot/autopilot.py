@@ -17,6 +17,7 @@ from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
 from ..common.own_state import OwnState, check_given
+from ..common.process import stop_all
 from . import frames, process
 from .link import ANSWER_S, JsonLink
 from .options import ArduPilotOptions
@@ -202,10 +203,7 @@ class ArduPilotAutopilot(OwnState, RemovableVehicles, Observer):
 
     def close(self) -> None:
         """Stops every ArduPilot that this simulation started, and closes all links."""
-        for running in self._processes:
-            running.stop(wait=False)
-        for running in self._processes:
-            running.stop()
+        stop_all(self._processes)
         self._processes = []
         self._telemetry.close()
         self._link.close()

@@ -113,17 +113,14 @@ class JsonLink:
         self.pulses[i], self._frames[i], self._addresses[i] = 0.0, -1, None
 
     def _open(self, i: int, port: int) -> None:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            sock.bind(("127.0.0.1", port))
-        except OSError as error:
-            sock.close()
+        def taken() -> AutopilotError:
             self.close()
-            raise AutopilotError(
+            return AutopilotError(
                 f"port {port} (UDP, JSON interface of ArduPilot {i}) is in use: another "
                 f"simulation is running; {ports.advice()}"
-            ) from error
-        sock.setblocking(False)
+            )
+
+        sock = ports.open_udp(port, taken)
         self._sockets.append(sock)
         self._vehicle_of[sock.fileno()] = i
         self._poll.register(sock, select.POLLIN)

@@ -9,7 +9,6 @@ answer to each, and sends the next one not before a step's time after it.
 """
 
 import select
-import socket
 import struct
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_core.runs.ports import open_udp
 
 MOTORS_PORT, READINGS_PORT, STICKS_PORT = 9002, 9003, 9004
 CHANNELS = 16
@@ -47,17 +47,14 @@ class BetaflightLink:
         self.motors = np.zeros(4)
         self.heard_s = -np.inf
         self._next_s = 0.0  # wall time from which on the next packet may be sent [s]
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
-        try:
-            self._socket.bind((_HERE, MOTORS_PORT))
-        except OSError as error:
-            self._socket.close()
-            raise AutopilotError(
-                f"port {MOTORS_PORT} (UDP, motors of Betaflight) is in use: "
-                "another simulation flies Betaflight, whose ports are fixed; stop "
-                "it first"
-            ) from error
+        self._socket = open_udp(
+            MOTORS_PORT,
+            lambda: AutopilotError(
+                f"port {MOTORS_PORT} (UDP, motors of Betaflight) is in use: another simulation "
+                "flies Betaflight, whose ports are fixed; stop it first"
+            ),
+            _HERE,
+        )
 
     def close(self) -> None:
         """Closes the port. May be called twice."""

@@ -124,6 +124,14 @@ class PeerProcess:
             pass
 
 
+def stop_all(processes: Sequence[PeerProcess]) -> None:
+    """Stops several processes side by side, and waits for them."""
+    for process in processes:
+        process.stop(wait=False)
+    for process in processes:
+        process.stop()
+
+
 def find_binary(path: str, variable: str, what: str, inner: str, allowed: str) -> Path | None:
     """Finds the program of a flight stack that a scenario or the environment names.
 

@@ -17,6 +17,7 @@ from xtdrone_core.runs import ports
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SensorBatch
 
+from ..common.process import stop_all
 from . import process as px4_process
 from .fleet import Px4Fleet
 from .link import Peer, SimulatorLink
@@ -208,10 +209,8 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
                 "starts them, or fly autopilot:=embedded"
             )
         chosen = np.flatnonzero(np.ones(len(self._names), dtype=bool) if mask is None else mask)
+        stop_all([self._processes[i] for i in chosen])
         for i in chosen:
-            self._processes[i].stop(wait=False)
-        for i in chosen:
-            self._processes[i].stop()
             self._link.await_again(int(i))
             self._telemetry.begin_again(int(i))
             self._announced[i] = False
@@ -230,10 +229,7 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
 
     def close(self) -> None:
         """Stops every PX4 that this simulation started, and closes all links; may be repeated."""
-        for process in self._processes:
-            process.stop(wait=False)
-        for process in self._processes:
-            process.stop()
+        stop_all(self._processes)
         self._processes = []
         super().close()
 

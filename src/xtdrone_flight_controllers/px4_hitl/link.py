@@ -155,18 +155,9 @@ class HitlLink:
             (own.offboard_local(i), own.offboard(i)),
             (own.camera_local(i), own.range("camera")[i]),
         ):
-            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sock = ports.open_udp(local, partial(_taken, local, i))
             route = _Route(sock, ("127.0.0.1", remote))
             self._routes[i].append(route)
-            try:
-                sock.bind(("127.0.0.1", local))
-            except OSError as error:
-                raise AutopilotError(
-                    f"port {local} (UDP, link of flight controller {i}) is in "
-                    f"use: a PX4 or another simulation is running; "
-                    f"{ports.advice()}"
-                ) from error
-            sock.setblocking(False)
             self._watch(sock, partial(self._pass_on, i, route))
 
     def _watch(self, source: SerialPort | socket.socket, handle: Callable[[], None]) -> None:
@@ -276,3 +267,10 @@ class _Route:
 
     def __init__(self, sock: socket.socket, remote: tuple[str, int]):
         self.socket, self.remote = sock, remote
+
+
+def _taken(port: int, i: int) -> AutopilotError:
+    return AutopilotError(
+        f"port {port} (UDP, link of flight controller {i}) is in use: a PX4 or another simulation "
+        f"is running; {ports.advice()}"
+    )

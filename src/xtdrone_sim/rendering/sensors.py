@@ -16,7 +16,7 @@ import numpy as np
 
 from sensor_models.blocks import plugin_tags
 from sensor_models.cameras import CameraParameters
-from sensor_models.rendered.declaration import RenderedSensor, Scene, View, rendered_sensors
+from sensor_models.rendered_sensor import RenderedSensor, Scene, View, rendered_sensors
 from sensor_models.sensor import STEP_US
 from xtdrone_core import FleetState, Reading, SensorBlock, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Engine, Snapshot

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
-from sensor_models.rendered.declaration import has_cameras
+from sensor_models.rendered_sensor import has_cameras
 from xtdrone_core import Body, SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sensor_models.rendered.declaration import parts_of
+from sensor_models.cameras import CameraParameters
+from sensor_models.rendered_sensor import Part, parts_of
 from sensor_models.sensor import sensors
 from xtdrone_core import FleetModel, Vehicle, outputs, plot_style
 from xtdrone_core.vehicle import Actuator, Body, Joint, Servo, Surface, Vector
@@ -198,12 +199,17 @@ def vehicle_sensors(model: Vehicle) -> list[dict]:
         if block.kind in sensors():
             values = asdict(sensors()[block.kind].parameters.from_block(block))
         else:
-            parts = {getattr(part, "name", ""): _unplaced(part) for part in parts_of(block)}
+            parts = {_name_of(part): _unplaced(part) for part in parts_of(block)}
             values = parts.get("", parts)
         listed.append(
             {"kind": block.kind, "name": block.name, "pos_m": list(block.pos), "parameters": values}
         )
     return listed
+
+
+def _name_of(part: Part) -> str:
+    """Returns the name of a part: left and right of a stereo pair, else nothing."""
+    return part.name if isinstance(part, CameraParameters) else ""
 
 
 def _unplaced(parameters: Any) -> dict:  # a dataclass of sensor_models

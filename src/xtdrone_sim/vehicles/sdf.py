@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sensor_models.rates import rounded_rates
-from sensor_models.rendered.declaration import RenderedSensor, rendered_sensors
+from sensor_models.rendered_sensor import RenderedSensor, rendered_sensors
 from sensor_models.sensor import Sensor, sensors
 from xtdrone_core import FleetModel, SensorBlock, Vehicle, resources
 from xtdrone_core.vehicle import Rotor, Tyre

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sensor_models.rendered import messages
+from sensor_models import ros_messages
 from xtdrone_core import Estimates, FleetState, Reading, SensorBatch, SensorBlock, SetPoints
 from xtdrone_core.contracts import Flight, Observer
 from xtdrone_core.flight_agent import FlightAgent
@@ -283,7 +283,7 @@ class _Recorder(Observer):
 
 def _ros2_topics(sensor: SensorDescription) -> tuple[str, ...]:
     """Returns the topics of both images and of the IMU, whose axes are forward, right, down."""
-    images = [topic for topic, kind in messages.topics(sensor) if kind == "sensor_msgs/Image"]
+    images = [topic for topic, kind in ros_messages.topics(sensor) if kind == "sensor_msgs/Image"]
     return (*images, "/drone0/sensors/imu")
 
 

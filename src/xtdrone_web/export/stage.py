@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sensor_models.cameras import CameraParameters
-from sensor_models.rendered.declaration import cameras_in
+from sensor_models.rendered_sensor import cameras_in
 from xtdrone_core import Vehicle, plot_style
 from xtdrone_dynamics.quaternion import from_matrix
 from xtdrone_sim.vehicles.actors import Actor

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from xtdrone_autopilot.mavlink.description import metadata
-from xtdrone_autopilot.mavlink.files.ftp import BURST, ROOM, FileServer
+from xtdrone_autopilot.mavlink.files.ftp import BURST, FileServer
 from xtdrone_autopilot.mavlink.files.written import MAX, QUOTA, WrittenFiles
 from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.ftp import DATA_SIZE
 
 LIST, OPEN, READ, CRC, BURST_READ, TERMINATE = 3, 4, 5, 14, 15, 1
 CREATE, WRITE, REMOVE, MKDIR, RMDIR, OPEN_TO_WRITE, TRUNCATE, RENAME = range(6, 14)
@@ -102,10 +103,10 @@ def test_a_file_is_read_piece_by_piece_and_in_bursts(client):
     assert client.ask(READ, offset=7, size=100) == [(ACK, LOG[7:107])]
     assert client.ask(READ, offset=len(LOG) - 5, size=100) == [(ACK, LOG[-5:])]
     assert client.ask(READ, offset=len(LOG), size=1) == [(NAK, bytes([END]))]
-    first = client.ask(BURST_READ, size=ROOM)
+    first = client.ask(BURST_READ, size=DATA_SIZE)
     assert len(first) == BURST
-    rest = client.ask(BURST_READ, offset=BURST * ROOM, size=ROOM)
-    second = client.ask(BURST_READ, offset=2 * BURST * ROOM, size=ROOM)
+    rest = client.ask(BURST_READ, offset=BURST * DATA_SIZE, size=DATA_SIZE)
+    second = client.ask(BURST_READ, offset=2 * BURST * DATA_SIZE, size=DATA_SIZE)
     assert b"".join(data for _, data in first + rest + second) == LOG
     assert client.ask(CRC, b"/log/log001.ulg") == [
         (ACK, struct.pack("<I", zlib.crc32(LOG, 0xFFFFFFFF) ^ 0xFFFFFFFF))
@@ -241,7 +242,7 @@ def test_no_path_leads_out(client, opcode, path):
 
 @given(
     opcode=st.integers(0, 255),
-    data=st.binary(max_size=ROOM),
+    data=st.binary(max_size=DATA_SIZE),
     size=st.integers(0, 255),
     offset=st.integers(0, 2**32 - 1),
 )
@@ -249,7 +250,7 @@ def test_any_request_gets_an_answer_and_never_a_foreign_file(client, opcode, dat
     answers = client.ask(opcode, data, offset, size)
     assert answers and all(kind in (ACK, NAK) for kind, _ in answers)
     assert not any(b"secret" in text for _, text in answers)
-    if size > ROOM:
+    if size > DATA_SIZE:
         assert answers == [(NAK, bytes([BAD_SIZE]))]
 
 

@@ -15,56 +15,28 @@ https://mavlink.io/en/services/ftp.html
 import errno
 import struct
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from xtdrone_core.mavlink.checksum import crc32
 from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
+from xtdrone_core.mavlink.ftp import DATA_SIZE, HEADER, PAYLOAD_SIZE, FtpError, Opcode
 
 from ...state.handlers import receives
 from ..description import metadata
 from ..links import MAX_PEERS, Address, Link, Links
 from .written import Path as WrittenPath, WrittenFiles
 
-_HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, request, burst end, offset
-_PAYLOAD = 251
-ROOM = _PAYLOAD - _HEAD.size  # bytes of data in one message
 BURST = 20  # messages that answer one burst request; the client then requests more
 _BLOCK = 1 << 20  # bytes read at once for a checksum
 _SESSIONS = 8 * MAX_PEERS  # most sessions of all vehicles together
 
-(
-    _NONE,
-    _TERMINATE,
-    _RESET,
-    _LIST,
-    _OPEN,
-    _READ,
-    _CREATE,
-    _WRITE,
-    _REMOVE,
-    _MAKE_FOLDER,
-    _REMOVE_FOLDER,
-    _OPEN_TO_WRITE,
-    _TRUNCATE,
-    _RENAME,
-    _CRC,
-    _BURST,
-) = range(16)
-_ACK, _NAK = 128, 129
-_FAIL_ERRNO, _BAD_SIZE, _NO_SESSION, _END, _UNKNOWN, _EXISTS, _PROTECTED, _NOT_FOUND = (
-    2,
-    3,
-    4,
-    6,
-    7,
-    8,
-    9,
-    10,
-)
-_OF_ERRNO = {errno.EEXIST: bytes((_EXISTS,)), errno.ENOENT: bytes((_NOT_FOUND,))}
+_OF_ERRNO = {
+    errno.EEXIST: bytes((FtpError.FILEEXISTS,)),
+    errno.ENOENT: bytes((FtpError.FILENOTFOUND,)),
+}
 _PROTECTED_FOLDERS = ("log", "params", "etc")
 
 
@@ -120,32 +92,37 @@ class FileServer:
         if message.target_system != link.system:
             return
         payload = bytes(message.payload)
-        sequence, session, opcode, size, _, _, offset = _HEAD.unpack_from(payload)
+        sequence, session, opcode, size, _, _, offset = HEADER.unpack_from(payload)
         key = link.kind, link.vehicle, link.sender
         try:
-            if size > ROOM:
-                raise _Refused(_BAD_SIZE)
-            parts = self._answer(key, opcode, payload[_HEAD.size : _HEAD.size + size], size, offset)
+            if size > DATA_SIZE:
+                raise _Refused(FtpError.INVALIDDATASIZE)
+            parts = self._answer(
+                key, opcode, payload[HEADER.size : HEADER.size + size], size, offset
+            )
         except _Refused as refused:
-            parts = [(_NAK, offset, bytes((refused.error,)))]
+            parts = [(Opcode.NAK, offset, bytes((refused.error,)))]
         except OSError as error:
             parts = [
                 (
-                    _NAK,
+                    Opcode.NAK,
                     offset,
-                    _OF_ERRNO.get(error.errno or 0, bytes((_FAIL_ERRNO, error.errno or 0))),
+                    _OF_ERRNO.get(error.errno or 0, bytes((FtpError.FAILERRNO, error.errno or 0))),
                 )
             ]
         for k, (kind, at, data) in enumerate(parts):
-            last = opcode == _BURST and k == len(parts) - 1
-            head = _HEAD.pack(sequence + 1 + k & 0xFFFF, session, kind, len(data), opcode, last, at)
+            ends = opcode == Opcode.BURSTREADFILE and k == len(parts) - 1
+            last = ends and kind == Opcode.ACK  # a refusal is no burst
+            head = HEADER.pack(
+                sequence + 1 + k & 0xFFFF, session, kind, len(data), opcode, last, at
+            )
             self._links.reply(
                 link,
                 mavlink.MAVLink_file_transfer_protocol_message(
                     0,
                     message.get_srcSystem(),
                     message.get_srcComponent(),
-                    (head + data).ljust(_PAYLOAD, b"\0"),
+                    (head + data).ljust(PAYLOAD_SIZE, b"\0"),
                 ),
             )
 
@@ -153,51 +130,53 @@ class FileServer:
         self, key: _Key, opcode: int, data: bytes, size: int, offset: int
     ) -> list[tuple[int, int, bytes]]:
         """The messages of the reply: (ACK or NAK, offset, data) of each."""
-        if opcode == _LIST:
-            return [(_ACK, offset, self._entries(key[1], data, offset))]
-        if opcode in (_OPEN, _CREATE, _OPEN_TO_WRITE):
-            return [(_ACK, 0, struct.pack("<I", self._open(key, opcode, data)))]
-        if opcode == _CRC:
-            return [(_ACK, 0, struct.pack("<I", self._crc(key[1], data)))]
-        if opcode == _READ:
-            return [(_ACK, offset, self._read(key, offset, size or ROOM))]
-        if opcode == _BURST:
-            size = size or ROOM
+        if opcode == Opcode.LISTDIRECTORY:
+            return [(Opcode.ACK, offset, self._entries(key[1], data, offset))]
+        if opcode in (Opcode.OPENFILERO, Opcode.CREATEFILE, Opcode.OPENFILEWO):
+            return [(Opcode.ACK, 0, struct.pack("<I", self._open(key, opcode, data)))]
+        if opcode == Opcode.CALCFILECRC:
+            return [(Opcode.ACK, 0, struct.pack("<I", self._crc(key[1], data)))]
+        if opcode == Opcode.READFILE:
+            return [(Opcode.ACK, offset, self._read(key, offset, size or DATA_SIZE))]
+        if opcode == Opcode.BURSTREADFILE:
+            size = size or DATA_SIZE
             found = self._read(key, offset, BURST * size)
-            return [(_ACK, offset + k, found[k : k + size]) for k in range(0, len(found), size)]
-        if opcode == _WRITE:
+            return [
+                (Opcode.ACK, offset + k, found[k : k + size]) for k in range(0, len(found), size)
+            ]
+        if opcode == Opcode.WRITEFILE:
             self._write(key, offset, data)
-            return [(_ACK, offset, struct.pack("<I", len(data)))]
-        if opcode in (_TERMINATE, _RESET):
+            return [(Opcode.ACK, offset, struct.pack("<I", len(data)))]
+        if opcode in (Opcode.TERMINATESESSION, Opcode.RESETSESSION):
             self._sessions.pop(key, None)
-        elif opcode != _NONE:
+        elif opcode != Opcode.NONE:
             self._change(key[1], opcode, data, offset)
-        return [(_ACK, 0, b"")]
+        return [(Opcode.ACK, 0, b"")]
 
     def _change(self, i: int, opcode: int, data: bytes, offset: int) -> None:
         """Makes, removes, renames or cuts what clients of vehicle i have written."""
         written = self._written[i]
-        if opcode == _RENAME:
+        if opcode == Opcode.RENAME:
             old, _, new = data.partition(b"\0")
             written.rename(self._writable(old), self._writable(new))
             return
-        if opcode == _TRUNCATE:
+        if opcode == Opcode.TRUNCATEFILE:
             written.truncate(self._writable(data), offset)
             return
-        change = {
-            _MAKE_FOLDER: written.make_folder,
-            _REMOVE_FOLDER: written.remove_folder,
-            _REMOVE: written.remove,
-        }.get(opcode)
-        if change is None:
-            raise _Refused(_UNKNOWN)
-        change(self._writable(data))
+        changes: dict[int, Callable[[WrittenPath], None]] = {
+            Opcode.CREATEDIRECTORY: written.make_folder,
+            Opcode.REMOVEDIRECTORY: written.remove_folder,
+            Opcode.REMOVEFILE: written.remove,
+        }
+        if opcode not in changes:
+            raise _Refused(FtpError.UNKNOWNCOMMAND)
+        changes[opcode](self._writable(data))
 
     def _writable(self, data: bytes) -> WrittenPath:
         """The names of a path that clients may change."""
         names = tuple(self._names(data))
         if not names or names[0] in _PROTECTED_FOLDERS:
-            raise _Refused(_PROTECTED)
+            raise _Refused(FtpError.FILEPROTECTED)
         return names
 
     def _tree(self, i: int) -> dict[WrittenPath, dict[str, _File | None]]:
@@ -233,17 +212,17 @@ class FileServer:
         """Returns as many entries of a folder as fit, from number `offset` on."""
         folder = self._tree(i).get(tuple(self._names(data)))
         if folder is None:
-            raise _Refused(_NOT_FOUND)
+            raise _Refused(FtpError.FILENOTFOUND)
         lines = [
             f"D{name}" if file is None else f"F{name}\t{_size(file)}"
             for name, file in folder.items()
         ]
         if offset >= len(lines):
-            raise _Refused(_END)
+            raise _Refused(FtpError.EOF)
         out = b""
         for line in lines[offset:]:
             entry = line.encode() + b"\0"
-            if len(out) + len(entry) > ROOM:
+            if len(out) + len(entry) > DATA_SIZE:
                 break
             out += entry
         return out
@@ -255,16 +234,16 @@ class FileServer:
             self._log.flush(i)
         file = self._tree(i).get(tuple(names[:-1]), {}).get(names[-1]) if names else None
         if file is None:
-            raise _Refused(_NOT_FOUND)
+            raise _Refused(FtpError.FILENOTFOUND)
         return file
 
     def _open(self, key: _Key, opcode: int, data: bytes) -> int:
         """Opens a file and closes the client's previous one; returns its size."""
-        to_write = opcode != _OPEN
+        to_write = opcode != Opcode.OPENFILERO
         file: _File
         if to_write:
             file = written = self._written[key[1]].open(self._writable(data))
-            if opcode == _CREATE:
+            if opcode == Opcode.CREATEFILE:
                 written.clear()
         else:
             file = self._file(key[1], data)
@@ -277,7 +256,7 @@ class FileServer:
     def _write(self, key: _Key, offset: int, data: bytes) -> None:
         session = self._sessions.get(key)
         if session is None:
-            raise _Refused(_NO_SESSION)
+            raise _Refused(FtpError.INVALIDSESSION)
         if not session.to_write or not isinstance(session.file, bytearray):
             raise OSError(errno.EBADF, "opened for reading")
         self._written[key[1]].write(session.file, offset, data)
@@ -285,9 +264,9 @@ class FileServer:
     def _read(self, key: _Key, offset: int, size: int) -> bytes:
         session = self._sessions.get(key)
         if session is None:
-            raise _Refused(_NO_SESSION)
+            raise _Refused(FtpError.INVALIDSESSION)
         if offset >= session.size:
-            raise _Refused(_END)
+            raise _Refused(FtpError.EOF)
         return _read(session.file, offset, min(size, session.size - offset))
 
     def _crc(self, i: int, data: bytes) -> int:

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sensor_models.lens import Pinhole
-from sensor_models.range_finder import RangeParameters
-from sensor_models.rendered.declaration import cameras_in
+from sensor_models.measured.range_finder import RangeParameters
 from sensor_models.rendered.lidar import LidarParameters, lidar_of
+from sensor_models.rendered_sensor import cameras_in
 from sensor_models.sensor import STEP_US, period_steps
 from xtdrone_core import FleetState, Vehicle, VehicleSpec
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from lxml import etree
 
 from sensor_models.lens import pinhole_of
-from sensor_models.rendered.declaration import cameras_in, has_cameras
+from sensor_models.rendered_sensor import cameras_in, has_cameras
 from xtdrone_core import Body, SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.constants import GRAVITY

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sensor_models.cameras import CameraParameters
 from sensor_models.lens import Pinhole
-from sensor_models.rendered.declaration import cameras_in
+from sensor_models.rendered_sensor import cameras_in
 from xtdrone_core import FleetState, Vehicle, VehicleSpec
 from xtdrone_dynamics.quaternion import to_matrix
 

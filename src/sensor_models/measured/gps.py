@@ -9,12 +9,12 @@ from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 
-from .errors import SensorError
-from .geometry import due, lever
-from .noise import NoiseParameters, reading, set_channels
-from .parameters import Tags, noise_of, number_of, preset_of, values_of
-from .sensor import STEP_US, Sensor, period_steps
-from .streams import next_uniform
+from ..errors import SensorError
+from ..geometry import due, lever
+from ..noise import NoiseParameters, reading, set_channels
+from ..parameters import Tags, noise_of, number_of, preset_of, values_of
+from ..sensor import STEP_US, Sensor, period_steps
+from ..streams import next_uniform
 
 _SITL_STEP = 0.004  # step of sitl_gazebo's GPS plugin, that its densities depend on [s]
 _SITL_CORRELATION = 60.0  # decay of its bias, in steps

@@ -8,10 +8,10 @@ from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import Record, fleet_kernel
 from xtdrone_dynamics.earth import atmosphere
 
-from .geometry import due
-from .noise import NoiseParameters, reading, set_channels
-from .parameters import Tags, check_limits, noise_of, values_of
-from .sensor import STEP_US, Sensor, period_steps
+from ..geometry import due
+from ..noise import NoiseParameters, reading, set_channels
+from ..parameters import Tags, check_limits, noise_of, values_of
+from ..sensor import STEP_US, Sensor, period_steps
 
 TAGS = Tags(
     kind="barometer",

@@ -8,9 +8,9 @@ from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.quaternion import rotate_inverse
 
-from .noise import NoiseParameters, reading, set_channels
-from .parameters import Tags, noise_of, values_of
-from .sensor import STEP_US, Sensor
+from ..noise import NoiseParameters, reading, set_channels
+from ..parameters import Tags, noise_of, values_of
+from ..sensor import STEP_US, Sensor
 
 _PARTS = ("gyroscope", "accelerometer")
 _GYRO, _ACCEL = 0, 3  # channels

@@ -1,6 +1,6 @@
-"""Declaration of a kind of sensor that sees the scene; a new one is a module with a SENSOR.
+"""Declaration of a kind of sensor that sees the scene; a new one is a module of rendered/.
 
-SENSOR is a RenderedSensor. The modules of this package and those of the entry-point group
+Its SENSOR is a RenderedSensor. These modules and those of the entry-point group
 `xtdrone.sensors` are found automatically. The SDF reader, the renderers, the reports, the readings
 of a simulation and the topics of ROS all follow from the declaration.
 """
@@ -17,9 +17,9 @@ from xtdrone_core import SensorBlock
 from xtdrone_core.state import ReadingArray, SensorDescription
 from xtdrone_dynamics.quaternion import multiply, rotate, rotate_array
 
-from ..cameras import CameraParameters
-from ..lens import Lens, Pinhole
-from ..sensor import declarations
+from .cameras import CameraParameters
+from .lens import Lens, Pinhole
+from .sensor import declarations
 
 
 class Part(Protocol):

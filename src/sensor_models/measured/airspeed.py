@@ -9,10 +9,10 @@ from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.earth import atmosphere
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 
-from .geometry import due, lever
-from .noise import NoiseParameters, reading, set_channels
-from .parameters import Tags, noise_of, values_of
-from .sensor import STEP_US, Sensor, period_steps
+from ..geometry import due, lever
+from ..noise import NoiseParameters, reading, set_channels
+from ..parameters import Tags, noise_of, values_of
+from ..sensor import STEP_US, Sensor, period_steps
 
 TAGS = Tags(kind="airspeed", preset="sdp33", sitl={"pubRate": ("rate", 1.0)})
 

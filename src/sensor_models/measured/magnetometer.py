@@ -8,10 +8,10 @@ from xtdrone_core import SensorBlock
 from xtdrone_dynamics.compiled import Record, fleet_kernel
 from xtdrone_dynamics.quaternion import rotate_inverse
 
-from .geometry import due
-from .noise import NoiseParameters, reading, set_channels
-from .parameters import Tags, noise_of, values_of
-from .sensor import STEP_US, Sensor, period_steps
+from ..geometry import due
+from ..noise import NoiseParameters, reading, set_channels
+from ..parameters import Tags, noise_of, values_of
+from ..sensor import STEP_US, Sensor, period_steps
 
 _GAUSS = 1e-4  # [T]
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)

@@ -13,7 +13,7 @@ import numpy as np
 from xtdrone_core.state import SensorDescription
 from xtdrone_dynamics.quaternion import from_matrix, multiply
 
-from .declaration import Header, RosTopic, declared_by
+from .rendered_sensor import Header, RosTopic, declared_by
 
 Message = tuple[str, str, dict[str, Any]]  # topic, type, fields (nested as dicts)
 Part = dict[str, Any]  # parameters of one camera or scanner
