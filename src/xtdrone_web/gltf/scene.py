@@ -30,6 +30,11 @@ from .geometry import Triangles
 from .writer import Glb, Part
 
 RotorLike = Rotor | Propeller  # what has a hub
+_VERSION = 6  # version of the files: a new number makes all of them anew
+_NEAR_HUB = 0.05  # a rotor's blades are so near its hub [m]
+_VISIBLE_FAR = 0.08  # shapes with no side of this length are left out from afar [m]
+_BLADES = ("rotor", "prop", "blade", "motor")
+_ROUGH = {"Grass": 1.0, "Bricks": 0.9, "WoodFloor": 0.55, "Road": 0.95}
 
 
 class MaterialWriter(Protocol):
@@ -45,13 +50,6 @@ class MaterialWriter(Protocol):
         colour: np.ndarray | None = None,
     ) -> int:
         """Adds a material; see Glb."""
-
-
-_VERSION = 6  # version of the files: a new number makes all of them anew
-_NEAR_HUB = 0.05  # a rotor's blades are so near its hub [m]
-_VISIBLE_FAR = 0.08  # shapes with no side of this length are left out from afar [m]
-_BLADES = ("rotor", "prop", "blade", "motor")
-_ROUGH = {"Grass": 1.0, "Bricks": 0.9, "WoodFloor": 0.55, "Road": 0.95}
 
 
 def cache_folder() -> Path:
