@@ -79,7 +79,7 @@ def write_tum(path: Path, table: np.ndarray) -> None:
 
 
 def read_tum(path: Path) -> np.ndarray:
-    """Reads a trajectory (T, 8); an incomplete line at the end is ignored.
+    """Reads a trajectory (T, 8), as read_rows().
 
     Raises:
         SlamError: The file is missing or not in this format.
@@ -121,11 +121,21 @@ def write_kitti(path: Path, table: np.ndarray) -> None:
 
 
 def read_rows(path: Path) -> list[str]:
-    """Reads the complete lines of a text file, without comments.
+    """Reads the lines of a text file, without comments.
+
+    A last line without its end is read, too, unless it has fewer cells than the line before: then
+    the program that wrote it was killed.
 
     Raises:
         SlamError: The file cannot be read.
     """
     text = files.read_text(path, "table", error=SlamError)
-    whole = text[: text.rfind("\n") + 1]
-    return [line for line in map(str.strip, whole.splitlines()) if line and line[0] != "#"]
+    rows = [line for line in map(str.strip, text.splitlines()) if line and line[0] != "#"]
+    if not text.endswith("\n") and len(rows) > 1 and _cells(rows[-1]) < _cells(rows[-2]):
+        del rows[-1]
+    return rows
+
+
+def _cells(row: str) -> int:
+    """Counts the cells of a row, which commas or blanks separate."""
+    return len(row.split("," if "," in row else None))
