@@ -1,9 +1,9 @@
 """Writes tests/TIMES.md, the processor time of the tests, and finds those beyond their budget.
 
-    make test ARGS="--times runs/test_times.json"    measures; parts of the tests add to the file
-    python scripts/times_of_tests.py                     writes the table from that file
-    python scripts/times_of_tests.py --check             measures those beyond their budget once more,
-                                                     alone; then exits with status 1 if any still is
+    make test ARGS="--times runs/test_times.json"  measures; parts of the tests add to the file
+    python scripts/times_of_tests.py               writes the table from that file
+    python scripts/times_of_tests.py --check       measures those beyond their budget once more,
+                                                   alone; exits with status 1 if any still is
 
 The first measurement may hold what a test compiled for all that follow it; the second does not.
 """
@@ -19,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from processor_times import BUDGET_S, over_budget, read  # noqa: E402
-
 from xtdrone_slam.benchmark.machine import describe  # noqa: E402
 
 TABLE = ROOT / "tests" / "TIMES.md"
