@@ -270,7 +270,7 @@ def parse_xml(
     data: bytes,
     name: str,
     error: type[XtdroneError] = FileError,
-    **options: Any,  # of lxml's parser
+    **options: Any,  # lxml's parser has no types
 ) -> Element:
     """The root element (lxml's) of a document: elements only, no comments, no entities of its own.
 
