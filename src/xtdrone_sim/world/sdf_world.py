@@ -24,7 +24,6 @@ from ..vehicles.sdf_tree import (
     plugin_name,
     pose_of,
     refuse_unknown,
-    text,
     to_dict,
     vector,
 )
