@@ -37,8 +37,7 @@ def taken(flight):
 def send(flight, number, frame, x, y, z=500.0):
     flight.links.replies.clear()
     flight.messages.handle(
-        Link,
-        mavlink.MAVLink_command_int_message(1, 1, frame, number, 0, 0, *FIRST, x, y, z),
+        Link, mavlink.MAVLink_command_int_message(1, 1, frame, number, 0, 0, *FIRST, x, y, z)
     )
     return [reply.result for reply in flight.links.replies]
 
