@@ -143,14 +143,15 @@ class Run:
         """Returns the mission and fence of a vehicle; None without, or if the file is gone."""
         if not self.scenario.mission:
             return None
-        from xtdrone_autopilot.navigation import mission_items as items, plan_file
+        from xtdrone_autopilot.navigation import mission_items as items
+        from xtdrone_autopilot.navigation.fleet_plans import of_fleet
         from xtdrone_sim.world import world_of
 
         try:
             world = world_of(self.scenario)
             origin = world.latitude, world.longitude, world.altitude
             starts = [spec.pos for spec in self.scenario.vehicles]
-            held = plan_file.of_fleet(self.scenario.mission, starts, origin)[i].items
+            held = of_fleet(self.scenario.mission, starts, origin)[i].items
         except XtdroneError:
             return None
         places = [

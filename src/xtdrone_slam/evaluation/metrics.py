@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..datasets import formats
+from ..datasets import trajectory_file
 from ..errors import SlamError
 
 Trajectory: TypeAlias = Any  # a PoseTrajectory3D of evo, which has no annotations
@@ -123,7 +123,7 @@ def _trajectory(path: Path) -> Trajectory:
     """Reads a TUM file as evo's trajectory."""
     from evo.core.trajectory import PoseTrajectory3D
 
-    table = formats.read_tum(path)
+    table = trajectory_file.read(path)
     return PoseTrajectory3D(table[:, 1:4], np.roll(table[:, 4:], 1, axis=1), table[:, 0])
 
 
