@@ -18,7 +18,7 @@ help:
 	@echo "make notebook     the notebook in a new virtual environment with pip install .[notebook] alone"
 	@echo "make validation   long checks against closed forms and published results"
 	@echo "make pictures     every screenshot and plot of the manual; ARGS=\"--outdated\" or words of names"
-	@echo "make bench        benchmarks, into runs/bench.json"
+	@echo "make bench        benchmarks, into runs/bench.json, then a table of goal, last release and now"
 	@echo "make bench-gpu    those of a graphics card; ARGS=\"--n 1048576\""
 	@echo "make slam-report  the SLAM report of docs/slam_report; 20 minutes"
 	@echo "make soak         long flights that look for leaks and stalls"
