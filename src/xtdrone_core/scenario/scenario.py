@@ -160,7 +160,7 @@ class Scenario(metaclass=_TakesDeclared):
     )
     params: str = option(
         "",
-        "QGroundControl parameter file for every vehicle, or a folder with NAME.params for each",
+        "parameter file (QGroundControl, MAVProxy) for every vehicle, or a folder with NAME.params each",
         metavar="FILE",
         unset="PX4's defaults",
     )
