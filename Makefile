@@ -3,7 +3,7 @@ SHELL := /bin/bash
 # Test processes, one more than cores since flights wait for other programs; each has ports of its
 # own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-.PHONY: help setup setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu soak hostile slam-report notebook
+.PHONY: help setup setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
@@ -13,11 +13,12 @@ help:
 	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
 	@echo "make test-long    also those that repeat others in other conditions, or need Chromium"
 	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
+	@echo "make test-times   measures every test, and writes the table tests/TIMES.md"
 	@echo "make docs         the documentation site, into runs/site"
 	@echo "make notebook     the notebook in a new virtual environment with pip install .[notebook] alone"
 	@echo "make validation   long checks against closed forms and published results"
 	@echo "make pictures     every screenshot and plot of the manual; ARGS=\"--outdated\" or words of names"
-	@echo "make bench        benchmarks, into runs/bench.json"
+	@echo "make bench        benchmarks, into runs/bench.json, then a table of goal, last release and now"
 	@echo "make bench-gpu    those of a graphics card; ARGS=\"--n 1048576\""
 	@echo "make slam-report  the SLAM report of docs/slam_report; 20 minutes"
 	@echo "make soak         long flights that look for leaks and stalls"
@@ -43,6 +44,11 @@ test: setup-learn
 
 test-long: override ARGS += --long
 test-long: test
+
+# Processor time: a busy machine measures the same.
+test-times: override ARGS += --times $(CURDIR)/runs/test_times.json
+test-times: test-long
+	@. scripts/env.sh && python scripts/times_of_tests.py
 
 test-fast: setup-learn
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \

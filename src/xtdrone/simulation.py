@@ -278,7 +278,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
 
         Args:
             pos: (3,) or (M, 3) for the M vehicles, world [m].
-            vehicles: Which.
+            vehicles: Vehicles that are meant; None: all.
             yaw: Counter-clockwise from east [rad], one or (M,); NaN as it is.
             wait: Whether to wait until all are within 0.3 m.
             time_out: Time-out of that [s].
@@ -295,7 +295,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
 
         Args:
             vel: (3,) or (M, 3), world [m/s].
-            vehicles: Which.
+            vehicles: Vehicles that are meant; None: all.
             yaw_rate: Counter-clockwise [rad/s], one or (M,); NaN keeps the heading.
         """
         self.commands.velocity(vel, vehicles, yaw_rate)

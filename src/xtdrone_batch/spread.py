@@ -198,7 +198,7 @@ def _serve(pipe: Connection, given: tuple) -> None:
         answer(lambda: getattr(part, method)(*arguments))  # noqa: B023  # called at once
 
 
-def _on_ray(address: str) -> Callable[..., Any]:  # of a class within, with _Process's methods
+def _on_ray(address: str) -> Callable[..., Any]:  # returns an actor class of Ray's
     """Makes actors of a Ray cluster."""
     try:
         ray = importlib.import_module("ray")

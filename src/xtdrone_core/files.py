@@ -1,12 +1,14 @@
 """Reading files: every file that a user names goes through here; outputs.py is for writing.
 
 A file is read only if it is a regular one of a reasonable size, so that no FIFO, device or folder
-blocks a start or fills the memory. Text is UTF-8. YAML and JSON give plain data that is neither
+blocks a start or fills the memory. Text is UTF-8, or UTF-16 with a byte-order mark; no reader sees
+the mark. YAML and JSON give plain data that is neither
 nested too deep nor larger than the file that it comes from: references to anchors are counted as
 what they expand to, and numbers are finite. What is wrong is one line of a FileError, or of
 another class that the caller names.
 """
 
+import codecs
 import io
 import json
 import math
@@ -130,19 +132,35 @@ def check(path: Path | str, what: str = "file", error: type[XtdroneError] = File
 def read_text(
     path: Path | str, what: str = "file", most: int = 64 * MB, error: type[XtdroneError] = FileError
 ) -> str:
-    """The text of a regular UTF-8 file; arguments and errors as of read_bytes().
+    """The text of a regular file, as decode_text(); arguments and errors as of read_bytes().
 
     Raises:
         XtdroneError: As read_bytes(), or it is not text in UTF-8.
     """
     data = read_bytes(path, what, most, error)
     try:
-        # Universal newlines, as open() has them.
-        return data.decode().replace("\r\n", "\n").replace("\r", "\n")
+        return decode_text(data)
     except UnicodeDecodeError as failed:
         raise error(
             f"cannot read {what} '{shown(path)}': byte {failed.start} is no UTF-8, give a text file"
         ) from failed
+
+
+def decode_text(data: bytes, errors: str = "strict") -> str:
+    """The text of bytes in UTF-8, or in UTF-16 as its byte-order mark says; without the mark.
+
+    Line ends of Windows become newlines, as open() has them.
+
+    Args:
+        data: The bytes of a whole file.
+        errors: What to do with bytes that are no text, as in bytes.decode().
+
+    Raises:
+        UnicodeDecodeError: They are no text, and errors is "strict".
+    """
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = data.decode("utf-16" if wide else "utf-8-sig", errors)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_json(
@@ -252,7 +270,7 @@ def parse_xml(
     data: bytes,
     name: str,
     error: type[XtdroneError] = FileError,
-    **options: Any,  # of lxml's parser
+    **options: Any,  # lxml's parser has no types
 ) -> Element:
     """The root element (lxml's) of a document: elements only, no comments, no entities of its own.
 
@@ -269,7 +287,7 @@ def parse_xml(
 
     try:
         root = etree.fromstring(
-            data,
+            data.removeprefix(codecs.BOM_UTF8),
             etree.XMLParser(
                 remove_comments=True,
                 remove_pis=True,

@@ -191,7 +191,7 @@ class TaskBatch:
         """Begins episodes in all environments, or in those of a mask (E,) bool.
 
         Args:
-            mask: Which.
+            mask: Environments that begin.
             seed: Seed of all random numbers from now on.
 
         Returns:

@@ -59,6 +59,19 @@ def test_text_is_utf_8_with_any_line_ends(tmp_path):
         files.read_text(tmp_path / "a")
 
 
+@pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_a_byte_order_mark_is_no_text(tmp_path, coding):
+    def written(text):
+        mark = "\ufeff" if coding in ("utf-16-le", "utf-16-be") else ""
+        (tmp_path / "a").write_bytes((mark + text).encode(coding))
+        return tmp_path / "a"
+
+    assert files.read_text(written("é\r\n")) == "é\n"
+    assert files.read_json(written('{"a": 1}')) == {"a": 1}
+    assert files.read_yaml(written("a: 1\n")) == {"a": 1}
+    assert files.read_xml(written("<a/>")).tag == "a"
+
+
 @pytest.mark.parametrize(
     "text, said",
     [

@@ -9,6 +9,7 @@ import pytest
 from pyulog import ULog
 
 import recorded_flights
+import ulogs
 from xtdrone_core import XtdroneError, frames
 from xtdrone_core.command import main
 from xtdrone_core.runs.ports import Ports
@@ -118,6 +119,15 @@ def test_log_of_real_px4_has_its_simulators_truth():
         assert records["mode"] == status["nav_state"][k]
         assert records["armed"] == (status["arming_state"][k] == 2)
     assert {"armed", "disarmed"} <= {event["text"] for event in found.events}
+
+
+def test_a_log_with_old_samples_and_tagged_texts_is_played_from_its_start(tmp_path):
+    path = ulogs.write(tmp_path / "a.ulg", (0, ulogs.START_US - 1), tagged=True)
+    found = sources.read(str(path))
+    assert (found.start_s, found.end_s) == (1000.0, pytest.approx(1009.9, abs=0.05))
+    events = {event["text"]: (event["t"], event["level"]) for event in found.events}
+    assert events["tagged warning"] == (pytest.approx(1000.001), 4)
+    assert events["plain message"] == (pytest.approx(1000.002), 6)
 
 
 def test_mcap_is_the_flight_that_it_recorded(flown, recording):

@@ -1,4 +1,4 @@
-"""From thrust and torque to the commands of a multirotor's rotors."""
+"""Allocation: turns thrust and torque into the commands of a multirotor's rotors."""
 
 import numpy as np
 import numpy.typing as npt

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import SensorBatch
+from xtdrone_core import SensorBatch, files
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.lane_numbers import LANES
@@ -121,10 +121,8 @@ class EkfParameters:
         Raises:
             AutopilotError: A name is unknown or missing, or a value is invalid.
         """
-        import yaml  # here, so that explicit parameters need no YAML
-
         path = Path(path) if path else Path(__file__).with_name("ekf.yaml")
-        values = {**yaml.safe_load(path.read_text()), **changes}
+        values = {**files.read_yaml(path, "estimator parameters", error=AutopilotError), **changes}
         names = {field.name for field in dataclasses.fields(cls)}
         for name in set(values) - names:
             raise AutopilotError(unknown_name("estimator parameter", name, names))

@@ -1,4 +1,4 @@
-"""On and off the ground: stages of a take-off, detection of take-off and landing, disarming.
+"""Take-off and landing: stages of a take-off, detection of flight and landing, disarming.
 
 After arming the rotors spool up for COM_SPOOLUP_TIME. A take-off then ramps the climb rate from
 the one at which the velocity loop gives no thrust to the set-point, in MPC_TKO_RAMP_T. On the

@@ -10,7 +10,7 @@ from ..errors import AutopilotError
 from ..parameters import file as parameter_file
 from ..parameters.store import ParameterStore
 from ..state.estimator_flags import HEIGHT_BY_VISION
-from . import plan_file
+from .fleet_plans import of_fleet
 from .mission import Missions
 
 _SHOWN = 5  # number of names in a warning
@@ -26,7 +26,7 @@ def preload(
         store: Parameters of the fleet.
         missions: Missions of the fleet.
         scenario: The scenario; vehicles, params, mission and pose_source are used.
-        origin: Latitude and longitude [rad] of the world's origin; further elements are ignored.
+        origin: Latitude, longitude [rad] and height [m] of the world's origin.
 
     Raises:
         AutopilotError: A file cannot be read or flown.
@@ -69,5 +69,5 @@ def _load(store: ParameterStore, i: int, values: Mapping[str, float], file: Path
 def _load_missions(missions: Missions, scenario: Scenario, origin: Sequence[float]) -> None:
     """Loads the scenario's mission of each vehicle."""
     starts = [vehicle.pos for vehicle in scenario.vehicles]
-    for i, plan in enumerate(plan_file.of_fleet(scenario.mission, starts, origin)):
+    for i, plan in enumerate(of_fleet(scenario.mission, starts, origin)):
         missions.load_items(i, plan.items)

@@ -125,7 +125,7 @@ def _read_csv(path: Path | str, motion: bool) -> Record:
 
 def _table(path: Path | str) -> tuple[list[str], list[list[str]]]:
     text = files.read_text(path, "flight record", 256 * files.MB, TeleoperationError)
-    rows = csv.reader(text.lstrip("\ufeff").splitlines())
+    rows = csv.reader(text.splitlines())
     try:
         header = [name.strip() for name in next(rows)]
         return header, [row for row in rows if row]

@@ -55,7 +55,9 @@ def payload_sizes(kind: type) -> tuple[int, int]:
 
 
 def _plausible() -> tuple[np.ndarray, np.ndarray]:
-    """For MAVLink 1, (256, 256) bool: a message's number and the length of its payload.
+    """Returns what can be a header of MAVLink 1 and of MAVLink 2.
+
+    Of MAVLink 1, (256, 256) bool: a message's number and the length of its payload.
 
     And of MAVLink 2, (65536,) bool: its number. There a newer dialect may have made the payload
     longer, and zeros at its end are left out.

@@ -1,6 +1,7 @@
 """The key of MAVLink 2 message signing, from a file that only its owner can read."""
 
 import argparse
+import codecs
 import hashlib
 import os
 import stat
@@ -27,7 +28,7 @@ def read_key(path: Path | str) -> bytes:
             f"key '{shown(path)}' has mode {mode:o} and owner {state.st_uid}: it "
             f"must be yours alone: chmod 600 '{shown(path)}'"
         )
-    passphrase = data.split(b"\n", 1)[0].rstrip(b"\r")
+    passphrase = data.removeprefix(codecs.BOM_UTF8).split(b"\n", 1)[0].rstrip(b"\r")
     if not passphrase:
         raise ScenarioError(
             f"key '{shown(path)}' holds no passphrase: write one into its first line"

@@ -44,7 +44,7 @@ class Argument:
     default: Any  # REQUIRED where it must be given
     option: Option  # its help is empty if the class declares none
 
-    def read(self, text: str) -> Any:  # of type `kind`
+    def read(self, text: str) -> Any:  # a value of type `kind`
         """The value of a text from a command line, in its own type.
 
         Raises:
@@ -219,7 +219,7 @@ def add(parser: argparse.ArgumentParser, arguments: Iterable[Argument]) -> None:
             added.completer = functools.partial(_offer, argument)
 
 
-def _reader(argument: Argument) -> Callable[[str], Any]:  # of the argument's type
+def _reader(argument: Argument) -> Callable[[str], Any]:  # reads a value of the argument's type
     def read_text(text: str) -> Any:  # as above
         try:
             return argument.read(text)

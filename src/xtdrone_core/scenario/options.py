@@ -36,7 +36,7 @@ class Option:
 
 
 def option(
-    default: Any = dataclasses.MISSING,  # of the field's type
+    default: Any = dataclasses.MISSING,  # a value of the field's type
     help: str = "",
     *,
     default_factory: Any = dataclasses.MISSING,
@@ -62,7 +62,7 @@ def options_of(cls: type) -> dict[str, tuple[dataclasses.Field[Any], Option]]:
     return {f.name: (f, f.metadata[_KEY]) for f in dataclasses.fields(cls) if _KEY in f.metadata}
 
 
-def default_of(field: dataclasses.Field[Any]) -> Any:  # of the field's type
+def default_of(field: dataclasses.Field[Any]) -> Any:  # a value of the field's type
     """The value of a field where none is given."""
     if field.default is not dataclasses.MISSING:
         return field.default
@@ -70,7 +70,7 @@ def default_of(field: dataclasses.Field[Any]) -> Any:  # of the field's type
     return field.default_factory()
 
 
-def checked(name: str, kind: object, declared: Option, value: object) -> Any:  # of type `kind`
+def checked(name: str, kind: object, declared: Option, value: object) -> Any:  # a value of `kind`
     """A value of an option in its own type.
 
     Args:

@@ -133,10 +133,10 @@ class Scenario(metaclass=_TakesDeclared):
     )
     mission: str = option(
         "",
-        "QGroundControl plan for every vehicle, shifted to its start: a "
-        "file, or a name from docs/missions; or plans separated by commas, one "
-        "for each vehicle, PLAN*COUNT for COUNT of them, shifted to their "
-        "starts",
+        "QGroundControl plan or QGC WPL text mission for every vehicle, shifted to its "
+        "start: a file, or a name from docs/missions; or plans separated by commas, one "
+        "for each vehicle, PLAN*COUNT for COUNT of them, moved from their planned home to "
+        "their starts",
         metavar="FILE",
         unset="none",
         names=resources.mission_names,

@@ -1,1 +1,1 @@
-"""From a task to a policy."""
+"""Training: makes a policy for a task."""

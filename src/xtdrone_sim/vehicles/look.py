@@ -158,10 +158,8 @@ def _of_script(material: Element, name: str) -> tuple:
         for folder in folders
         for path in ([folder] if folder.is_file() else sorted(folder.glob("*.material")))
     ]:
-        block = _block(
-            files.read_bytes(script, "material script", error=SdfError).decode(errors="replace"),
-            name,
-        )
+        data = files.read_bytes(script, "material script", error=SdfError)
+        block = _block(files.decode_text(data, errors="replace"), name)
         if block:
             colour = re.search(r"\bdiffuse((?:\s+[\d.eE+-]+){3,4})", block)
             rgba = tuple(map(float, colour[1].split()))[:4] if colour else _WHITE

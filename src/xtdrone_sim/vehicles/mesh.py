@@ -220,7 +220,8 @@ def _read_obj(path: Path) -> list[Mesh]:
     points: list[tuple[float, float, float]] = []
     faces: list[tuple[int, int, int]] = []
     try:
-        text = files.read_bytes(path, "mesh", MAX_FILE, SdfError).decode(errors="replace")
+        data = files.read_bytes(path, "mesh", MAX_FILE, SdfError)
+        text = files.decode_text(data, errors="replace")
         for line in text.splitlines():
             word, *rest = line.split() or [""]
             if word == "v":

@@ -205,6 +205,9 @@ class Dataset:
             (mav / "cam0" / "data" / left[key].strip(), mav / "cam1" / "data" / right[key].strip())
             for key in both
         ]
+        if not all(path.is_file() for path in self._files[-1]):  # a row that a kill left incomplete
+            del self._files[-1]
+            self.times_us = self.times_us[:-1]
 
     def __len__(self) -> int:
         """Returns the number of stereo pairs."""

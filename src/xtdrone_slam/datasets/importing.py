@@ -10,7 +10,7 @@ import numpy as np
 from xtdrone_core.errors import XtdroneError, shown
 
 from ..errors import SlamError
-from . import calibration as calibrations, formats
+from . import calibration as calibrations, trajectory_file
 from .bag import RosMessage
 from .dataset import DatasetWriter
 
@@ -63,7 +63,7 @@ def import_bag(
             "bags need the Python package 'rosbags': pip install 'xtdrone[slam]'"
         ) from error
     from_file = Path(truth).is_file()
-    poses = formats.read_tum(Path(truth)).tolist() if from_file else []
+    poses = trajectory_file.read(Path(truth)).tolist() if from_file else []
     topics = topics if from_file else [*topics, truth]
     try:
         with AnyReader([Path(bag)], default_typestore=get_typestore(Stores.ROS1_NOETIC)) as reader:

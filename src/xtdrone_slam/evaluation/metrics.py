@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..datasets import formats
+from ..datasets import trajectory_file
 from ..errors import SlamError
 from .conventions import ALIGNMENTS, DELTA_M, MAX_DIFF_S
 
@@ -121,7 +121,7 @@ def _trajectory(path: Path) -> Trajectory:
     """Reads a TUM file as evo's trajectory."""
     from evo.core.trajectory import PoseTrajectory3D
 
-    table = formats.read_tum(path)
+    table = trajectory_file.read(path)
     return PoseTrajectory3D(table[:, 1:4], np.roll(table[:, 4:], 1, axis=1), table[:, 0])
 
 

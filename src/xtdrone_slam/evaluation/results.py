@@ -16,7 +16,7 @@ import numpy as np
 from xtdrone_core import XtdroneError, files
 from xtdrone_core.runs import run_folder
 
-from ..datasets import formats
+from ..datasets import formats, trajectory_file
 from ..errors import SlamError
 from .conventions import MAX_DIFF_S
 from .metrics import METRICS, Evaluation, evaluate
@@ -183,7 +183,7 @@ def load(
                 Flight(
                     path.parent.name,
                     _metadata(path.parent),
-                    formats.read_tum(path),
+                    trajectory_file.read(path),
                     tuple(systems),
                     limits,
                 )

@@ -16,11 +16,13 @@ from xtdrone_core.errors import shown
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
 
-from ..datasets import formats
+from ..datasets import formats, trajectory_file
 from ..errors import SlamError
 
 _COLUMNS = ("t", "x", "y", "z", "yaw")
 _KNOT_S = 0.1  # minimum distance of spline knots; denser ones make the acceleration noisy [s]
+_MAX_NUMBER = 1e6  # largest coordinate [m] and yaw [rad]
+_POSES = (".csv", ".tum", ".txt")  # ends of names of files with poses
 _MIN_STEP_S = 1e-6  # time between two rows [s]
 _MIN_HEIGHT = 0.3  # trajectory's height; take-off and landing are flown in addition [m]
 
@@ -54,12 +56,12 @@ class Trajectory:
         table = np.asarray(table, dtype=float)
         if (
             len(table) < 2
-            or not (np.abs(table[:, 1:]) <= formats.MAX_POSITION).all()
+            or not (np.abs(table[:, 1:]) <= _MAX_NUMBER).all()
             or not (np.diff(table[:, 0]) > _MIN_STEP_S).all()
         ):
             raise SlamError(
                 "a trajectory needs two rows or more, numbers within "
-                f"{formats.MAX_POSITION:g} and increasing times"
+                f"{_MAX_NUMBER:g} and increasing times"
             )
         if table[:, 3].min() < _MIN_HEIGHT:
             raise SlamError(
@@ -87,8 +89,9 @@ def load(name: str) -> Trajectory:
     """Loads a trajectory by name.
 
     Args:
-        name: `reference`, `rounds`, a CSV file with t,x,y,z,yaw, a TUM file, or a run folder, whose
-            flight (for example by keyboard) is repeated.
+        name: `reference`, `rounds`, a CSV file with t,x,y,z,yaw, a file as of
+            trajectory_file.read(), or a run folder, whose flight (for example by keyboard) is
+            repeated.
 
     Raises:
         SlamError: The file is missing or has another format.
@@ -98,15 +101,15 @@ def load(name: str) -> Trajectory:
     path = Path(os.path.expanduser(name))
     if files.is_folder(path):
         return Trajectory(read_flown(path))
-    if path.suffix == ".tum":
-        table = formats.read_tum(path)
+    if path.suffix == ".csv" and not trajectory_file.is_euroc(path):
+        return Trajectory(_read_csv(path))
+    if path.suffix in _POSES:
+        table = trajectory_file.read(path)
         axes = Rotation.from_quat(table[:, 4:]).as_matrix()[:, :, 0]
         return Trajectory(np.column_stack([table[:, :4], np.arctan2(axes[:, 1], axes[:, 0])]))
-    if path.suffix == ".csv":
-        return Trajectory(_read_csv(path))
     raise SlamError(
-        f"no trajectory '{shown(name)}': give {' or '.join(BUILT_IN)}, a file that "
-        "ends in .csv (t,x,y,z,yaw) or .tum, or the run folder of a flight"
+        f"no trajectory '{shown(name)}': give {' or '.join(BUILT_IN)}, a file that ends in .csv "
+        f"(t,x,y,z,yaw, or EuRoC's) or {' or '.join(_POSES[1:])}, or the run folder of a flight"
     )
 
 
