@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from xtdrone_formation import FormationError, names, separation, slots
-from xtdrone_formation.formations import MIN_SLOT_SEPARATION, Shape
+from xtdrone_formation.declarations import Shape
+from xtdrone_formation.formations import MIN_SLOT_SEPARATION, shaped
 
 
 def as_set(offsets):
@@ -74,8 +75,8 @@ def test_spacing_scale_and_rotation(name):
 
 def test_a_shape_turns_by_degrees_and_scales():
     shape = Shape(spacing=3.0, scale=2.0, rotation=90.0)
-    np.testing.assert_allclose(shape.slots("line", 3), [[0, -6, 0], [0, -12, 0]], atol=1e-12)
-    np.testing.assert_array_equal(Shape().slots("cube", 9), slots("cube", 9))
+    np.testing.assert_allclose(shaped("line", 3, shape), [[0, -6, 0], [0, -12, 0]], atol=1e-12)
+    np.testing.assert_array_equal(shaped("cube", 9, Shape()), slots("cube", 9))
 
 
 def test_formation_from_a_file(tmp_path):

@@ -202,6 +202,7 @@ def test_items_that_cannot_be_flown_are_refused(tmp_path):
         plan_file.load(path)
 
 
+@pytest.mark.slow
 def test_a_flight_shifts_one_plan_to_each_start(runs):
     assert (
         main(
