@@ -25,7 +25,7 @@ from xtdrone_core import command
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TIME_OUT_S = 300
-# Pages whose flights and trainings are long. Their commands are parsed all the same, and these tests
+# Pages whose flights and trainings are long. Their commands are parsed all the same; these tests
 # find what no longer flies; that the words of the page do is asked by `make test-long`.
 LONG = {
     "formation": "tests/formation/test_formation_flight.py",
