@@ -3,12 +3,12 @@ SHELL := /bin/bash
 # Test processes, one more than cores since flights wait for other programs; each has ports of its
 # own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-.PHONY: help setup setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook
+.PHONY: help setup setup-demo setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
 	@echo "make setup-learn  also PyTorch, for xtdrone learn; make test does it"
-	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
+	@echo "make demo         the demonstration flight, with what it needs alone; ARGS=\"...\" passes options to it"
 	@echo "make check        ruff, mypy, layers of imports, private names; a minute"
 	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
 	@echo "make test-long    also those that repeat others in other conditions, or need Chromium"
@@ -26,6 +26,9 @@ help:
 
 setup:
 	@scripts/setup.sh
+
+setup-demo:
+	@scripts/setup.sh --demo
 
 setup-learn:
 	@scripts/setup.sh --learn
@@ -61,6 +64,7 @@ bench-gpu: setup
 	@. scripts/env.sh && python benchmarks/bench_gpu.py $(ARGS)
 
 validation: setup-learn
-demo pictures bench soak hostile slam-report: setup
+demo: setup-demo
+pictures bench soak hostile slam-report: setup
 demo validation pictures bench soak hostile slam-report:
 	@. scripts/env.sh && scripts/$@.sh $(ARGS)

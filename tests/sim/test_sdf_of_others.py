@@ -386,7 +386,9 @@ def test_check_prints_a_line_on_each_model(tmp_path, capsys):
     assert main(["vehicle", "check", str(tmp_path / "all"), "--hover", "1"]) == 1
     blind, quad, torn = capsys.readouterr().out.splitlines()
     assert quad.startswith("flies    quad") and "hovers within 0." in quad
-    assert blind.startswith("fails    blind") and "it has no GPS, and no vision pose has come" in blind
+    assert (
+        blind.startswith("fails    blind") and "it has no GPS, and no vision pose has come" in blind
+    )
     assert torn.startswith("refused  torn") and "not well-formed XML" in torn
     assert main(["vehicle", "check", str(tmp_path / "all" / "quad")]) == 0
     assert main(["vehicle", "check", str(tmp_path / "nowhere")]) == 1

@@ -167,7 +167,7 @@ class Scenario(metaclass=_TakesDeclared):
     )
     params: str = option(
         "",
-        "QGroundControl parameter file for every vehicle, or a folder with NAME.params for each",
+        "file of QGroundControl or MAVProxy for all vehicles, or a folder with NAME.params of each",
         metavar="FILE",
         unset="PX4's defaults",
     )

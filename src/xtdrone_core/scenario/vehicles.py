@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import resources
 from ..errors import ScenarioError, shown, unknown_name
 from .options import Option, checked, number
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MAX_FLEET = 10_000  # vehicles of one scenario; MAVLink links allow fewer, see ports.MAX_VEHICLES
 _TURN = 100.0  # largest yaw at start, in either direction [rad]
@@ -79,8 +80,10 @@ FLEET = {
 }
 
 
-def grid(n: int, spacing: float = GRID_SPACING) -> np.ndarray:
+def grid(n: int, spacing: float = GRID_SPACING) -> "np.ndarray":
     """n positions on a square grid on the ground, row by row from the origin: (n, 3) [m]."""
+    import numpy as np  # here, so that the command starts at once
+
     side = max(1, math.ceil(math.sqrt(n)))
     index = np.arange(n)
     return np.stack([index % side * spacing, index // side * spacing, 0.0 * index], axis=1)
@@ -288,6 +291,8 @@ def check_vehicles(vehicles: Sequence[VehicleSpec]) -> None:
         _check_pose(vehicle)
     for type_ in {vehicle.type for vehicle in vehicles}:
         resources.vehicle_sdf(type_)
+    import numpy as np  # as above
+
     pos = np.array([vehicle.pos for vehicle in vehicles])
     for i in range(len(pos) - 1):
         gap = np.linalg.norm(pos[i + 1 :] - pos[i], axis=1)
