@@ -28,7 +28,12 @@ from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.viewing.px4_viewer import Px4Viewer
 from xtdrone_web.foxglove.telemetry import Telemetry
 
-PARTS = {"none": (), "viewer": (Px4Viewer,), "mcap": (Telemetry,), "foxglove": (Telemetry,)}
+PARTS = {
+    "none": (),
+    "viewer": (lambda simulation: Px4Viewer(simulation.scenario, simulation.world),),
+    "mcap": (Telemetry,),
+    "foxglove": (Telemetry,),
+}
 TAKEOFF_S = 7.0
 
 

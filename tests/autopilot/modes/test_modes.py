@@ -34,6 +34,7 @@ def test_take_off_reaches_its_height_and_holds_its_place(flight):
     assert np.ptp(places, axis=0).max() < 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "frame, values, expected",
     [
@@ -461,6 +462,7 @@ def test_rtl_comes_home_and_lands(flight):
     assert np.linalg.norm(f.pos[:2]) < 0.5 and f.pos[2] < 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cone, min_dist, east, height",
     [
@@ -541,6 +543,7 @@ def test_the_loops_run_at_the_rates_of_px4(flight):
     assert periods["smooth_pos"][2:] == periods["smooth_pos"][:-2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [Mode.LOITER, Mode.POSCTL, Mode.STABILIZED, Mode.OFFBOARD])
 def test_the_heading_of_auto_modes_turns_no_faster_than_their_parameter(flight, before):
     f = flight()
