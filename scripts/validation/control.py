@@ -159,7 +159,7 @@ def in_wind(page):
         axes[1].plot(
             one.t, 100.0 * np.linalg.norm(one.pos - one.wanted, axis=1), color=plot_style.series(k)
         )
-    axes[0].set(xlabel="east [m]", ylabel="height [m]", aspect="equal")
+    axes[0].set(title="from the south", xlabel="east [m]", ylabel="height [m]", aspect="equal")
     axes[1].set(xlabel="time on the curve [s]", ylabel="distance to the set-point [cm]")
     plot_style.legend(figure, below=True)
     page.picture("Lemniscate in wind", figure)
