@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, settings
 from processes import SimulationProcess
 from xtdrone_core.runs.ports import INSTANCES, VARIABLE, Ports, gazebo_master
 
+pytest_plugins = ["processor_times"]
+
 # Each worker of pytest-xdist has an instance of its own, and with it ports that nobody else uses.
 # The last instance is left to the test of two fleets.
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "")

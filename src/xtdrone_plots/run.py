@@ -117,7 +117,7 @@ class Run:
         if local is None or self.scenario.origin == "shared":
             return local
         # A local origin is at the vehicle's start.
-        return Series(local.t_s, local.values + np.pad(self.scenario.vehicles[i].pos[:2], (0, 4)))
+        return Series(local.t_s, local.values + np.pad(self.scenario.vehicles[i].pos, (0, 3)))
 
     @cached_property
     def events(self) -> list[tuple[float, str]]:
@@ -143,14 +143,15 @@ class Run:
         """Returns the mission and fence of a vehicle; None without, or if the file is gone."""
         if not self.scenario.mission:
             return None
-        from xtdrone_autopilot.navigation import mission_items as items, plan_file
+        from xtdrone_autopilot.navigation import mission_items as items
+        from xtdrone_autopilot.navigation.fleet_plans import of_fleet
         from xtdrone_sim.world import world_of
 
         try:
             world = world_of(self.scenario)
             origin = world.latitude, world.longitude, world.altitude
             starts = [spec.pos for spec in self.scenario.vehicles]
-            held = plan_file.of_fleet(self.scenario.mission, starts, origin)[i].items
+            held = of_fleet(self.scenario.mission, starts, origin)[i].items
         except XtdroneError:
             return None
         places = [

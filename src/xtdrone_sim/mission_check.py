@@ -73,13 +73,13 @@ class Report:
         ]
 
 
-def check_plan(plan: Plan, scenario: Scenario) -> Report:
-    """Checks a plan for the first vehicle of a scenario, in its world and with its parameters.
+def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
+    """Checks a plan for vehicle i of a scenario, in its world and with its parameters.
 
     Raises:
         XtdroneError: The scenario's world, vehicle or parameters cannot be read.
     """
-    world, spec = world_of(scenario), scenario.vehicles[0]
+    world, spec = world_of(scenario), scenario.vehicles[i]
     vehicle = load_vehicle(spec.type)
     origin = world.latitude, world.longitude, world.altitude
     fleet = FleetModel.of([vehicle])
@@ -87,12 +87,12 @@ def check_plan(plan: Plan, scenario: Scenario) -> Report:
     store = ParameterStore(1, kind, vtol)
     parameter_file.load_into(store, 0, parameter_file.of_model(spec.type))
     if scenario.params:
-        file = parameter_file.of_vehicle(scenario.params, spec.name)
-        parameter_file.load_into(store, 0, parameter_file.read(file))
+        values, _ = parameter_file.of_scenario(scenario, spec.name)
+        parameter_file.load_into(store, 0, values)
     home = np.array(spec.pos, dtype=float)
     mission = plan.items[MISSION]
     legs = route(mission, origin, home, lambda name: store.get(0, name), kind[0] == FIXED_WING)
-    report = Report(_summary(plan, legs, home), [], [], [])
+    report = Report(_summary(plan, legs, home), [], [], [plan.note] if plan.note else [])
     _ends(mission, report)
     if vtol[0] == NOT_VTOL:
         report.errors.extend(

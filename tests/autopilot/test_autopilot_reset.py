@@ -96,6 +96,7 @@ def test_a_vehicle_that_was_reset_flies_as_a_fresh_one(tmp_path, reset_us):
 
 def assert_same_logs(fresh, later, shift_us):
     mine, theirs = ULog(str(later)), ULog(str(fresh))
+    assert 0 <= shift_us - mine.start_timestamp <= 4000 and theirs.start_timestamp == 0
     assert {d.name for d in mine.data_list} == {d.name for d in theirs.data_list}
     for topic in theirs.data_list:
         other = next(d for d in mine.data_list if d.name == topic.name)

@@ -2,10 +2,13 @@
 
 import csv
 import shutil
+import warnings
 
 import numpy as np
 import pytest
+from pyulog import ULog
 
+import ulogs
 from flight_logs import DATA, hover
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.ulog import plots as ulog_plots, reader as ulog_reader
@@ -33,6 +36,7 @@ def curves(figure, row):
     return {line.get_label(): line.get_data() for line in lines if line.get_label()[0] != "_"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, rows",
     [
@@ -97,9 +101,51 @@ def test_modes_and_flight_time_of_px4_s_log():
         "AUTO.LOITER",
     ]
     ((begin, end),) = log.armed()
-    assert (begin, end) == (pytest.approx(4.2, abs=0.1), pytest.approx(33.1, abs=0.2))
+    assert (begin, end) == (pytest.approx(4.0, abs=0.1), pytest.approx(33.0, abs=0.2))
     ((begin, end),) = log.flying()
     assert (begin, end) == (pytest.approx(6.0, abs=0.2), pytest.approx(31.1, abs=0.3))
+
+
+RETAINED = [(), (0,), (ulogs.START_US - 5_000_000,), (0, ulogs.START_US - 1)]
+
+
+@pytest.mark.parametrize("retained", RETAINED)
+def test_samples_from_before_the_start_do_not_change_length_rates_and_plots(tmp_path, retained):
+    log = ulog_reader.FlightLog(ulogs.write(tmp_path / "a.ulg", retained))
+    theirs = ULog(str(log.path))
+    assert log.seconds == pytest.approx((theirs.last_timestamp - theirs.start_timestamp) * 1e-6)
+    assert log.seconds == pytest.approx(9.9)
+    position = log.topic("vehicle_local_position")
+    count = len(theirs.get_dataset("vehicle_local_position").data["timestamp"])
+    assert len(position["t"]) == count
+    assert position["t"].min() == 0.0 and position["t"].max() == pytest.approx(9.9)
+    lines = ulog_reader.summary(log)
+    assert lines[1] == "length: 9.9 s"
+    assert "      0.00 s  INFO: plain message" in lines
+    assert lines[-1].split()[-2:] == [str(count), f"{count / 9.9:.1f}"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for draw in ulog_plots.FIGURES.values():
+            assert draw(log).axes[0].get_xlim() == pytest.approx((0.0, 9.9))
+
+
+@pytest.mark.parametrize("path", [PX4, "ours", "stamped 0"], ids=str)
+def test_start_and_duration_are_pyulog_s(path, tmp_path, request):
+    path = request.getfixturevalue("ours") if path == "ours" else path
+    path = ulogs.write(tmp_path / "a.ulg", (0,)) if path == "stamped 0" else path
+    log, theirs = ulog_reader.FlightLog(path), ULog(str(path))
+    assert log.seconds_of(theirs.start_timestamp) == 0.0
+    assert log.seconds_of(theirs.last_timestamp) == pytest.approx(log.seconds)
+
+
+def test_texts_with_a_tag_stand_among_the_others_in_the_order_of_time(tmp_path):
+    log = ulog_reader.FlightLog(ulogs.write(tmp_path / "a.ulg", tagged=True))
+    assert [(each.t_us - ulogs.START_US, each.severity, each.text) for each in log.messages()] == [
+        (1000, 4, "tagged warning"),
+        (2000, 6, "plain message"),
+        (3000, 2, "another tag"),
+    ]
+    assert "      0.00 s  WARNING: tagged warning" in ulog_reader.summary(log)
 
 
 @pytest.mark.slow
@@ -121,7 +167,7 @@ def test_command_plot_writes_one_pdf(tmp_path):
 def test_command_info_says_what_is_in_it(ours, capsys):
     assert command.main(["log", "info", str(PX4)]) == 0
     text = capsys.readouterr().out
-    assert "PX4 version 1.15.4" in text and "AUTO.LAND, 20.8 to 33.1 s" in text
+    assert "PX4 version 1.15.4" in text and "AUTO.LAND, 20.7 to 33.0 s" in text
     assert "Ready for takeoff!" in text and "\x1b" not in text
     assert command.main(["log", "info", str(ours)]) == 0
     text = capsys.readouterr().out

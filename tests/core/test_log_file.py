@@ -2,36 +2,27 @@
 
 import json
 import os
-import resource
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from small_disk import files_end_at
 from xtdrone_core import FleetState
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import MAX, LogFile, LogGaps
 from xtdrone_core.runs.truth_log import TruthWriter, read_truth
 
 
-@pytest.fixture
-def largest():
-    """largest(SIZE) stands for a full disk or a quota: no file may grow beyond it [bytes]."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def test_a_log_keeps_whole_records_and_goes_on_once_there_is_space(tmp_path, largest):
+def test_a_log_keeps_whole_records_and_goes_on_once_there_is_space(tmp_path):
     said = []
     gaps = LogGaps(tmp_path, said.append)
     log = LogFile(tmp_path / "log", gaps)
     assert log.append(b"one\n", 1_000_000)
-    largest(6)
-    assert not log.append(b"two\n", 2_000_000) and not log.append(b"three\n", 3_000_000)
+    with files_end_at(6):
+        assert not log.append(b"two\n", 2_000_000) and not log.append(b"three\n", 3_000_000)
     assert log.broken and log.path.read_bytes() == b"one\n"
     assert gaps.table() == [{"log": "log", "reason": "File too large", "missing_s": [[1.0, None]]}]
-    largest(resource.RLIM_INFINITY)
     assert log.append(b"four\n", 4_000_000)
     assert not log.broken and log.path.read_bytes() == b"one\nfour\n"
     assert gaps.table()[0]["missing_s"] == [[1.0, 3.0]]
@@ -59,18 +50,20 @@ def test_a_disk_that_is_nearly_full_leaves_a_list_of_limited_length():
     assert len(missing) == MAX and missing[-1] == [MAX - 1.0, 19.5]
 
 
-def test_a_truth_log_has_a_gap_while_the_disk_is_full(tmp_path, largest):
+def test_a_truth_log_has_a_gap_while_the_disk_is_full(tmp_path):
     gaps = LogGaps(tmp_path, list)
     writer = TruthWriter(tmp_path / "truth.bin", 1, gaps)
     state = FleetState.zeros(1, 4)
     state.quat[:, 3] = 1.0
-    for t_us in range(20_000, 5_000_001, 20_000):
-        if t_us == 2_500_000:
-            largest(12_000)
-        if t_us == 3_500_000:
-            largest(resource.RLIM_INFINITY)
-        state.t_us = t_us
-        writer.write(state)
+
+    def write(begin_us, end_us):
+        for state.t_us in range(begin_us, end_us, 20_000):
+            writer.write(state)
+
+    write(20_000, 2_500_000)
+    with files_end_at(12_000):
+        write(2_500_000, 3_500_000)
+    write(3_500_000, 5_000_001)
     writer.close()
     t_us, _ = read_truth(tmp_path / "truth.bin", 1)
     missing = np.flatnonzero(np.diff(t_us) != 20_000)
@@ -80,12 +73,12 @@ def test_a_truth_log_has_a_gap_while_the_disk_is_full(tmp_path, largest):
     assert end == pytest.approx(t_us[missing[0] + 1] / 1e6 - 0.02)
 
 
-def test_events_with_the_disk_full_do_not_end_the_flight(tmp_path, largest):
+def test_events_with_the_disk_full_do_not_end_the_flight(tmp_path):
     gaps = LogGaps(tmp_path, list)
     events = run_folder.EventLog(tmp_path, gaps)
     events.add(1, "takeoff")
-    largest(40)
-    events.add(2, "landed", place="x" * 40)
+    with files_end_at(40):
+        events.add(2, "landed", place="x" * 40)
     assert json.loads((tmp_path / "events.jsonl").read_text())["event"] == "takeoff"
     assert gaps.table()[0]["log"] == "events.jsonl"
 

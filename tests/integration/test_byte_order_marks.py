@@ -14,7 +14,8 @@ from xtdrone_formation.formations import read_csv
 from xtdrone_sim.vehicles.mesh import MeshFile
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
-from xtdrone_slam.datasets import calibration, formats
+from xtdrone_slam.datasets import trajectory_file
+from xtdrone_slam.datasets.kalibr import read as read_kalibr
 from xtdrone_slam.flight import trajectories
 
 CHAIN = "cam{}: {{T_cam_imu: {}, camera_model: pinhole, distortion_model: radtan, "
@@ -43,7 +44,7 @@ RECORD = (
 
 def kalibr(path):
     (path.parent / "imu.yaml").write_bytes(codecs.BOM_UTF8 + IMU.encode())
-    return calibration.read_kalibr(path, path.parent / "imu.yaml")
+    return read_kalibr(path, path.parent / "imu.yaml")
 
 
 def key(path):
@@ -56,7 +57,7 @@ def key(path):
     [
         ("a.plan", plan_file.load, '{"fileType": "Plan", "version": 1, "mission": {"items": []}}'),
         ("a.params", parameter_file.read, "1\t1\tMPC_XY_CRUISE\t5\t9\n"),
-        ("a.tum", formats.read_tum, "0 1 2 3 0 0 0 1\n"),
+        ("a.tum", trajectory_file.read, "0 1 2 3 0 0 0 1\n"),
         (
             "a.csv",
             lambda path: trajectories.load(str(path)).at(4.0),

@@ -1,11 +1,11 @@
 """Bags of our own writer, and the inputs and outputs that pass serialised messages."""
 
 import json
-import resource
 import subprocess
 import sys
 
 from ros_fixtures import needs_ros, ros  # noqa: F401
+from small_disk import files_end_at
 from waiting import LIMIT_S
 from xtdrone_core.runs.log_file import LogGaps
 
@@ -77,16 +77,12 @@ def test_a_bag_whose_writer_was_killed_is_restored_but_for_its_last_chunk(tmp_pa
 
 def test_a_bag_on_a_full_disk_lacks_chunks_and_is_complete_once_there_is_space(tmp_path):
     """Files that may not grow further stand for the disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
     gaps = LogGaps(tmp_path, list)
     bag = filled(tmp_path / "ros.bag", 300, gaps)
     size = (tmp_path / "ros.bag.active").stat().st_size
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 1000, before[1]))
+    with files_end_at(size + 1000):
         for k in range(300, 600):
             bag.write(0, 10_000 * k, text(b"lost" + 500 * b"."))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert (tmp_path / "ros.bag.active").stat().st_size == size
     for k in range(600, 900):
         bag.write(1, 10_000 * k, text(b"found" + 500 * b"."))

@@ -1,40 +1,14 @@
 """`xtdrone mission check`: what a plan amounts to, and why it cannot be flown."""
 
-import json
 import math
 
 import pytest
 
+import plan_data
+from plan_data import ORIGIN, item, place, plain
 from xtdrone_core.command import main
-from xtdrone_dynamics.earth.geodesy import to_geodetic
 
-ORIGIN = 47.397742, 8.545594  # of the worlds [deg]
 WAYPOINT, TURNS, RTL, LAND, TAKEOFF, SPEED, JUMP = 16, 18, 20, 21, 22, 178, 177
-
-
-def place(east, north):
-    """Latitude and longitude [deg] of a place in the world [m]."""
-    return [math.degrees(v) for v in to_geodetic(east, north, *map(math.radians, ORIGIN))]
-
-
-def item(command, east=0.0, north=0.0, up=0.0, params=(0, 0, 0, None)):
-    return {
-        "type": "SimpleItem",
-        "command": command,
-        "frame": 3,
-        "autoContinue": True,
-        "params": [*params, *place(east, north), up],
-    }
-
-
-def plain(command, *params):
-    return {
-        "type": "SimpleItem",
-        "command": command,
-        "frame": 2,
-        "autoContinue": True,
-        "params": [*params, *[0.0] * (7 - len(params))],
-    }
 
 
 def circle(east, north, radius, inclusion):
@@ -50,18 +24,7 @@ def check(tmp_path, capsys):
     """Checks a mission; returns the exit status and the lines."""
 
     def run(items, *options, fence=None, home=(*ORIGIN, 488.0)):
-        for k, each in enumerate(items):
-            each["doJumpId"] = k + 1
-        path = tmp_path / "a.plan"
-        path.write_text(
-            json.dumps(
-                {
-                    "fileType": "Plan",
-                    "geoFence": fence or {},
-                    "mission": {"items": items, "plannedHomePosition": list(home)},
-                }
-            )
-        )
+        path = plan_data.write(tmp_path / "a.plan", *items, fence=fence, home=home)
         status = main(["mission", "check", str(path), *options])
         return status, capsys.readouterr().out.splitlines()
 
@@ -205,3 +168,19 @@ def test_parameters_count(check, tmp_path):
     params.write_text("1\t1\tMIS_DIST_1WP\t30.0\t9\n")
     status, lines = check([item(WAYPOINT, 40, 0, 10)], "--params", str(params))
     assert status == 1 and any("MIS_DIST_1WP allows 30 m" in line for line in lines)
+
+
+@pytest.mark.parametrize("home", [(47.5, 9.5), (0.5, 100.0)], ids=["72 km east", "5400 km south"])
+def test_a_plan_of_elsewhere_is_checked_where_it_would_fly(tmp_path, capsys, home):
+    """PLAN*COUNT, for each of COUNT vehicles."""
+    corners = ((100, 0), (100, 100), (0, 100))
+    items = [plan_data.item(WAYPOINT, x, y, 10.0, origin=home) for x, y in corners]
+    path = plan_data.write(tmp_path / "a.plan", *items, plan_data.plain(RTL), home=(*home, 488))
+    assert main(["mission", "check", f"{path}*1"]) == 0
+    alone = capsys.readouterr().out.splitlines()
+    assert "farthest 141 m from home" in alone[1] and len(alone) == 3
+    assert main(["mission", "check", f"{path}*2", "--n", "2"]) == 0
+    both = capsys.readouterr().out.splitlines()
+    assert both == ["iris_0:", *alone, "iris_1:", *alone]
+    assert main(["mission", "check", f"{path}*2"]) == 1
+    assert "2 plans for 1 vehicles" in capsys.readouterr().err

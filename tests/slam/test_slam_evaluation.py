@@ -14,8 +14,9 @@ from waiting import LIMIT_S
 pytest.importorskip("evo")
 
 from xtdrone_slam import SlamError
-from xtdrone_slam.datasets import formats
-from xtdrone_slam.evaluation.metrics import ALIGNMENTS, METRICS, evaluate
+from xtdrone_slam.datasets import formats, trajectory_file
+from xtdrone_slam.evaluation.conventions import ALIGNMENTS
+from xtdrone_slam.evaluation.metrics import METRICS, evaluate
 
 _OPTIONS = {
     "se3": ["--align"],
@@ -109,7 +110,7 @@ def test_alignment_removes_frame_and_scale(files):
 
 
 def test_what_cannot_be_compared_is_said(files, tmp_path):
-    late = formats.read_tum(files[0])
+    late = trajectory_file.read(files[0])
     late[:, 0] += 1000.0
     formats.write_tum(tmp_path / "late.tum", late)
     with pytest.raises(SlamError, match="late.tum"):

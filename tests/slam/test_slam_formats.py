@@ -17,7 +17,7 @@ from slam_wall import PARAMETERS
 evo_files = pytest.importorskip("evo.tools.file_interface")
 
 from xtdrone_slam import SlamError
-from xtdrone_slam.datasets import formats
+from xtdrone_slam.datasets import formats, trajectory_file
 from xtdrone_slam.datasets.calibration import Calibration, Camera, Imu
 from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
 from xtdrone_slam.flight.trajectories import load
@@ -115,15 +115,15 @@ def test_readable_after_a_kill(tmp_path):
     dataset = Dataset(tmp_path / "x")
     assert len(dataset) == 5 and len(dataset.truth()) == 5
     assert dataset.pair(4)[1].shape == (48, 64)
-    assert len(formats.read_tum(tmp_path / "x" / "groundtruth.tum")) == 5
+    assert len(trajectory_file.read(tmp_path / "x" / "groundtruth.tum")) == 5
 
 
 def test_half_line_is_left_out(tmp_path):
     path = tmp_path / "a.tum"
     formats.write_tum(path, trajectory(3))
-    whole = formats.read_tum(path)
+    whole = trajectory_file.read(path)
     path.write_text(path.read_text()[:-20])
-    assert np.array_equal(formats.read_tum(path), whole[:2])
+    assert np.array_equal(trajectory_file.read(path), whole[:2])
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
@@ -131,7 +131,7 @@ def test_the_last_row_needs_no_line_end(tmp_path, end):
     formats.write_tum(tmp_path / "a.tum", trajectory(3))
     (tmp_path / "b.tum").write_text((tmp_path / "a.tum").read_text().rstrip("\n") + end)
     assert np.array_equal(
-        formats.read_tum(tmp_path / "b.tum"), formats.read_tum(tmp_path / "a.tum")
+        trajectory_file.read(tmp_path / "b.tum"), trajectory_file.read(tmp_path / "a.tum")
     )
     (tmp_path / "two.csv").write_text("t,x,y,z,yaw\n0,0,0,1,0\n10,5,0,1,0" + end)
     assert load(str(tmp_path / "two.csv")).duration == 10.0
@@ -155,7 +155,7 @@ def test_bad_trajectory_is_refused_in_one_line(tmp_path, text):
     path = tmp_path / "bad.tum"
     path.write_text(text)
     with pytest.raises(SlamError, match="bad.tum"):
-        formats.read_tum(path)
+        trajectory_file.read(path)
 
 
 def test_lens_beyond_the_formats_is_refused():

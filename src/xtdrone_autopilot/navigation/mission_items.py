@@ -88,6 +88,7 @@ _ABSOLUTE = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT})
 _RELATIVE = frozenset(
     {mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT}
 )
+GEOGRAPHIC = _ABSOLUTE | _RELATIVE  # frames of latitudes and longitudes
 HIGHEST = 1e5  # largest height of an item, up or down [m]
 _OFF_EARTH = 200.0  # [deg]
 _UNKNOWN_PLACE = 0x7FFFFFFF  # x or y that means NaN
@@ -111,6 +112,16 @@ class Item:
         return _UNKNOWN_PLACE not in (self.x, self.y) and not (
             self.command in _PLACE_OPTIONAL and self.x == self.y == 0
         )
+
+    def is_somewhere(self, at_zero: bool = False) -> bool:
+        """Returns whether it has a place on Earth.
+
+        Args:
+            at_zero: Whether latitude 0 and longitude 0 are a place, and do not leave it open.
+        """
+        if self.x == self.y == 0:
+            return at_zero
+        return _UNKNOWN_PLACE not in (self.x, self.y)
 
     @property
     def relative(self) -> bool:

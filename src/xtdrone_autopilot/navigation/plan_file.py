@@ -1,26 +1,27 @@
-"""QGroundControl's .plan files: missions, geofences and rally points as JSON."""
+"""QGroundControl's .plan files: missions, geofences and rally points as JSON; and text missions."""
 
 import json
+import logging
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from xtdrone_core import files, outputs, resources
 from xtdrone_core.errors import shown
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.scenario.options import number
-from xtdrone_core.scenario.vehicles import MAX_FLEET
-from xtdrone_dynamics.earth.geodesy import to_geodetic, to_local
 
 from ..errors import AutopilotError
+from . import waypoint_file
+from .complex_items import Entry, expanded
 from .mission_items import (
     CIRCLE_EXCLUSION,
     CIRCLE_INCLUSION,
     DO_JUMP,
     FENCE,
+    FENCE_ITEMS,
+    GEOGRAPHIC,
     HIGHEST,
     MISSION,
     PLACED,
@@ -37,33 +38,34 @@ from .mission_items import (
 )
 
 _RELATIVE = mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT
-_GEOGRAPHIC = frozenset(
-    {
-        mavlink.MAV_FRAME_GLOBAL,
-        mavlink.MAV_FRAME_GLOBAL_INT,
-        _RELATIVE,
-        mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
-    }
-)
 _MAX = 16 << 20  # largest file, which is read in a second [bytes]
 _FLOAT_MAX = 3.4028234e38
 _NO_PLACE = 0x7FFFFFFF
 
 
+# Versions that QGroundControl reads; what it skips is read by no one any more.
+_VERSION, _MISSION_VERSION, _SECTION_VERSION, _SKIPPED_VERSION, _SHAPE_VERSION = 1, 2, 2, 1, 1
+_HOME_NOTE = "row 0 of the file is its home position; items are counted from row 1, as 0, 1, ..."
+_log = logging.getLogger(__name__)
+
+
 @dataclass(frozen=True)
 class Plan:
-    """Contents of a .plan file."""
+    """Contents of a .plan file, or of a text mission.
 
-    items: dict[int, list[Item]] = field(
-        default_factory=dict
-    )  # MISSION, FENCE, RALLY of mission_items -> list
-    home: tuple[float, float, float] | None = (
-        None  # planned: latitude, longitude [deg], height [m]; None = not given
-    )
+    Attributes:
+        items: The items of each kind: MISSION, FENCE and RALLY of mission_items.
+        home: Where it is planned from: latitude, longitude [deg], height [m]; None = not given.
+        note: What a user should know of how it was read.
+    """
+
+    items: dict[int, list[Item]] = field(default_factory=dict)
+    home: tuple[float, float, float] | None = None
+    note: str = ""
 
 
 def load(path: Path | str) -> Plan:
-    """Reads and checks a .plan file; a name alone is one from docs/missions.
+    """Reads and checks a .plan file or text mission; a name alone is one from docs/missions.
 
     Args:
         path: The file; it may have items for VTOLs.
@@ -72,22 +74,16 @@ def load(path: Path | str) -> Plan:
         AutopilotError: No such file, not a plan, or an item that no vehicle can fly.
     """
     path = resources.mission_plan(path)
-    data = files.read_json(path, "plan", _MAX, AutopilotError)
-    if not isinstance(data, dict) or data.get("fileType") != "Plan":
-        raise AutopilotError(f"'{shown(path)}' is not a plan: its fileType has to be 'Plan'")
+    name = f"plan '{shown(path)}'"
+    text = files.read_text(path, "plan", _MAX, AutopilotError)
     try:
-        mission = data.get("mission") or {}
-        plan = Plan(
-            {
-                MISSION: _mission(mission.get("items", ())),
-                FENCE: _fence(data.get("geoFence") or {}),
-                RALLY: _rally(data.get("rallyPoints") or {}),
-            },
-            _home(mission.get("plannedHomePosition")),
-        )
+        if waypoint_file.is_waypoint_file(text):
+            plan = _of_rows(*waypoint_file.read(text, str(path)))
+        else:
+            plan = _of_data(files.parse_json(text, name, AutopilotError), name)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise AutopilotError(
-            f"cannot read plan '{shown(path)}': {type(error).__name__} "
+            f"cannot read {name}: {type(error).__name__} "
             f"{shown(error)}; save it again in QGroundControl"
         ) from error
     for kind, items in plan.items.items():
@@ -95,6 +91,72 @@ def load(path: Path | str) -> Plan:
             check_item(kind, seq, item)
         check_all(kind, items)
     return plan
+
+
+def _of_data(data: object, name: str) -> Plan:
+    """The plan of the plain data of a .plan file."""
+    if not isinstance(data, dict) or data.get("fileType") != "Plan":
+        raise AutopilotError(f"{name} is not a plan: its fileType has to be 'Plan'")
+    station = data.get("groundStation", "")
+    if not isinstance(station, str):
+        raise AutopilotError(f"{name}: its groundStation is {shown(station)!r}, give a text")
+    if "version" not in data:
+        raise AutopilotError(f"{name} has no version: {_VERSION} is supported")
+    _check_version(data, name, _VERSION)
+    mission = _section(data, "mission", name)
+    _check_version(mission, f"{name}, mission", _MISSION_VERSION)
+    return Plan(
+        {
+            MISSION: _mission(mission.get("items", ())),
+            FENCE: _fence(_shapes(data, "geoFence", name), name),
+            RALLY: _rally(_shapes(data, "rallyPoints", name)),
+        },
+        _home(mission.get("plannedHomePosition")),
+    )
+
+
+def _of_rows(rows: list[Entry], home: list[float] | None) -> Plan:
+    """The plan of a text mission, which Mission Planner also uses for fences and rally points."""
+    of_kind: dict[int, list[Entry]] = {MISSION: [], FENCE: [], RALLY: []}
+    for row in rows:
+        command = row["command"]
+        kind = FENCE if command in FENCE_ITEMS else RALLY if command == RALLY_POINT else MISSION
+        of_kind[kind].append(row)
+    items = {kind: _mission(group) for kind, group in of_kind.items()}
+    return Plan(items, _home(home), _HOME_NOTE if home else "")
+
+
+def _section(data: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
+    """A part of a plan; empty where it has none."""
+    section = data.get(key, {})
+    if not isinstance(section, dict):
+        raise AutopilotError(f"{name}: its {key} is {shown(section)!r}, it has to be a mapping")
+    return section
+
+
+def _shapes(data: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
+    """Geofence or rally points; those of version 1 are skipped, as by QGroundControl."""
+    section = _section(data, key, name)
+    if section.get("version") == _SKIPPED_VERSION:
+        if len(section) > 1:
+            _log.warning(
+                "%s: its %s is of version %d and is skipped, as by QGroundControl: draw it again",
+                name,
+                key,
+                _SKIPPED_VERSION,
+            )
+        return {}
+    _check_version(section, f"{name}, {key}", _SECTION_VERSION)
+    return section
+
+
+def _check_version(section: Mapping[str, Any], name: str, supported: int) -> None:
+    version = section.get("version", supported)
+    if isinstance(version, bool) or version != supported:
+        raise AutopilotError(
+            f"{name}: version {shown(version)} is not supported, {supported} is: "
+            "save the plan again in QGroundControl"
+        )
 
 
 def descriptions() -> dict[str, str]:
@@ -111,7 +173,7 @@ def _home(values: Sequence[float | None] | None) -> tuple[float, float, float] |
     if values is None:
         return None
     latitude, longitude, height = (0.0 if value is None else float(value) for value in values)
-    if abs(latitude) > 90 or abs(longitude) > 180 or not abs(height) <= HIGHEST:
+    if not (abs(latitude) <= 90 and abs(longitude) <= 180 and abs(height) <= HIGHEST):
         raise ValueError("plannedHomePosition is not on Earth")
     return latitude, longitude, height
 
@@ -124,34 +186,21 @@ def _number(value: float | None) -> float:
     return number
 
 
-def _simple_items(entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yields the simple items of a list, those inside surveys and corridors too."""
-    for entry in entries:
-        if entry["type"] == "SimpleItem":
-            yield entry
-            continue
-        inner = entry.get("TransectStyleComplexItem", entry).get("Items")
-        if inner is None:
-            kind = shown(entry.get("complexItemType", entry["type"]))
-            raise AutopilotError(
-                f"plan item '{kind}' is not for multirotors: take it out of the plan"
-            )
-        yield from _simple_items(inner)
-
-
-def _mission(entries: Iterable[dict[str, Any]]) -> list[Item]:
-    entries = list(_simple_items(entries))
-    number = {entry["doJumpId"]: seq for seq, entry in enumerate(entries) if "doJumpId" in entry}
+def _mission(entries: Iterable[Entry]) -> list[Item]:
+    given = list(entries)
+    simple = list(expanded(given))
+    target = _jump_targets(simple, given)
     items = []
-    for seq, entry in enumerate(entries):
-        p = [_number(value) for value in entry["params"]]
+    for seq, entry in enumerate(simple):
+        # Old plans have the place apart from the parameters.
+        p = [_number(value) for value in (*entry["params"], *entry.get("coordinate", ()))]
         command = int(entry["command"])
         if command == DO_JUMP:
-            if p[0] not in number:
+            if p[0] not in target:
                 raise AutopilotError(
                     f"mission item {seq} of the plan jumps to item {p[0]:g}, which does not exist"
                 )
-            p[0] = float(number[p[0]])
+            p[0] = float(target[p[0]])
         item = Item(
             command,
             int(entry["frame"]),
@@ -161,13 +210,24 @@ def _mission(entries: Iterable[dict[str, Any]]) -> list[Item]:
             p[6],
             int(entry.get("autoContinue", True)),
         )
-        if item.frame in _GEOGRAPHIC:
+        if item.frame in GEOGRAPHIC:
             item = from_degrees(item, p[4], p[5])
         else:
             x, y = (int(value) if abs(value) < 2**31 else 0 for value in p[4:6])
             item = Item(command, item.frame, item.params, x, y, p[6], item.autocontinue)
         items.append(item)
     return items
+
+
+def _jump_targets(simple: Sequence[Entry], given: Sequence[Entry]) -> dict[object, int]:
+    """The index of each doJumpId; those of a survey's items come last, and the first of two."""
+    outer = set(map(id, given))
+    targets: dict[object, int] = {}
+    for wanted in (True, False):
+        for seq, entry in enumerate(simple):
+            if (id(entry) in outer) == wanted and "doJumpId" in entry:
+                targets.setdefault(entry["doJumpId"], seq)
+    return targets
 
 
 def _placed(
@@ -177,8 +237,10 @@ def _placed(
     return from_degrees(item, float(latitude), float(longitude))
 
 
-def _fence(data: Mapping[str, Any]) -> list[Item]:
+def _fence(data: Mapping[str, Any], name: str) -> list[Item]:
     items = []
+    for shape in (*data.get("polygons", ()), *data.get("circles", ())):
+        _check_version(shape, f"{name}, a shape of its geoFence", _SHAPE_VERSION)
     for polygon in data.get("polygons", ()):
         command = POLYGON_INCLUSION if polygon["inclusion"] else POLYGON_EXCLUSION
         params = (float(len(polygon["polygon"])), 0.0, 0.0, 0.0)
@@ -250,7 +312,7 @@ def _entry(seq: int, item: Item) -> dict[str, Any]:
     params: list[float | None] = [_json(value) for value in item.params]
     if item.command == DO_JUMP:
         params[0] = int(item.params[0]) + 1  # the file counts from 1
-    if item.frame in _GEOGRAPHIC:
+    if item.frame in GEOGRAPHIC:
         params += [None if v == _NO_PLACE else round(v * 1e-7, 7) for v in (item.x, item.y)]
     else:
         params += [item.x, item.y]
@@ -286,84 +348,3 @@ def _fence_entries(items: Sequence[Item]) -> dict[str, Any]:
         elif item.command == RETURN_POINT:
             out["breachReturn"] = [*_degrees(item), item.z]
     return out
-
-
-def of_fleet(text: str, starts: Sequence[Sequence[float]], origin: Sequence[float]) -> list[Plan]:
-    """The plan of each vehicle of a fleet.
-
-    A single plan is for all vehicles, each one's moved by its start relative to the first one.
-    Plans separated by commas are one for each vehicle, as they are written; PLAN*COUNT is that plan
-    for COUNT vehicles, each one's moved from the planned home to its start.
-
-    Args:
-        text: As in the option `mission`.
-        starts: (N, 2 or more) where the vehicles start, world [m].
-        origin: Latitude, longitude [rad] and more of the world's origin.
-
-    Raises:
-        XtdroneError: A plan that cannot be read or moved, or not one for each vehicle.
-    """
-    entries = [_counted(entry) for entry in text.split(",")]
-    if len(entries) == 1 and entries[0][1] is None:
-        plan = load(entries[0][0])
-        return [_moved(plan, x - starts[0][0], y - starts[0][1]) for x, y, *_ in starts]
-    total = sum(count or 1 for _, count in entries)
-    if total != len(starts):
-        raise AutopilotError(
-            f"{total} plans for {len(starts)} vehicles: give one for all, or one "
-            "for each, as in 'square*3, plane'"
-        )
-    plans: list[Plan] = []
-    for name, count in entries:
-        plan = load(name)
-        if count is None:
-            plans.append(plan)
-            continue
-        east, north = _home_in(plan, name, origin)
-        plans += [
-            _moved(plan, x - east, y - north)
-            for x, y, *_ in starts[len(plans) : len(plans) + count]
-        ]
-    return plans
-
-
-def _counted(entry: str) -> tuple[str, int | None]:
-    """A plan and how often it is repeated, None where that is not said."""
-    match = re.fullmatch(r"\s*([^*]*[^*\s])\s*(?:\*\s*(\d+)\s*)?", entry)
-    if not match:
-        raise AutopilotError(
-            f"cannot read plan '{shown(entry.strip())}': write PLAN or PLAN*COUNT, separated by ','"
-        )
-    if match[2] is None:
-        return match[1], None
-    return match[1], number(
-        f"count in '{shown(entry.strip())}'", match[2], 1, MAX_FLEET, whole=True
-    )
-
-
-def _home_in(plan: Plan, name: str, origin: Sequence[float]) -> tuple[float, float]:
-    """Planned home of a plan, east and north of the world's origin [m]."""
-    if plan.home is None:
-        raise AutopilotError(
-            f"plan '{shown(name)}' has no plannedHomePosition to be moved from: "
-            "save it with one in QGroundControl, or give a plan for each vehicle"
-        )
-    east, north, *_ = to_local(math.radians(plan.home[0]), math.radians(plan.home[1]), *origin[:2])
-    return east, north
-
-
-def _moved(plan: Plan, east: float, north: float) -> Plan:
-    return replace(plan, items=shifted(plan.items, east, north))
-
-
-def shifted(items: dict, east: float, north: float) -> dict:
-    """Returns the items with every position moved by east and north [m]."""
-
-    def moved(item: Item) -> Item:
-        if item.frame not in _GEOGRAPHIC or not item.has_place:
-            return item
-        here = math.radians(item.x * 1e-7), math.radians(item.y * 1e-7)
-        lat, lon = to_geodetic(east, north, *here)
-        return from_degrees(item, math.degrees(lat), math.degrees(lon))
-
-    return {kind: [moved(item) for item in group] for kind, group in items.items()}

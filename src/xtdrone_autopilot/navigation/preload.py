@@ -10,7 +10,7 @@ from ..errors import AutopilotError
 from ..parameters import file as parameter_file
 from ..parameters.store import ParameterStore
 from ..state.estimator_flags import HEIGHT_BY_VISION
-from . import plan_file
+from .fleet_plans import of_fleet
 from .mission import Missions
 
 _SHOWN = 5  # number of names in a warning
@@ -26,7 +26,7 @@ def preload(
         store: Parameters of the fleet.
         missions: Missions of the fleet.
         scenario: The scenario; vehicles, params, mission and pose_source are used.
-        origin: Latitude and longitude [rad] of the world's origin; further elements are ignored.
+        origin: Latitude, longitude [rad] and height [m] of the world's origin.
 
     Raises:
         AutopilotError: A file cannot be read or flown.
@@ -46,16 +46,19 @@ def preload(
 def _load_parameters(store: ParameterStore, scenario: Scenario) -> None:
     """Loads the scenario's parameter files; warns of names that are skipped."""
     skipped = {}  # names by file, which vehicles may share
+    counts = {}
     for i, vehicle in enumerate(scenario.vehicles):
         file = parameter_file.of_vehicle(scenario.params, vehicle.name)
         values, skipped[file] = parameter_file.of_scenario(scenario, vehicle.name)
         known = {key: value for key, value in values.items() if key not in skipped[file]}
+        counts[file] = parameter_file.count_unknown(values, skipped[file])
         _load(store, i, known, file)
     for file, unknown in skipped.items():
         if unknown:
             _log.warning(
-                "'%s': parameters that PX4 v1.15 does not have are skipped: %s",
+                "'%s': %s, skipped: %s",
                 file,
+                counts[file],
                 ", ".join(unknown[:_SHOWN]) + ", ..." * (len(unknown) > _SHOWN),
             )
 
@@ -69,5 +72,5 @@ def _load(store: ParameterStore, i: int, values: Mapping[str, float], file: Path
 def _load_missions(missions: Missions, scenario: Scenario, origin: Sequence[float]) -> None:
     """Loads the scenario's mission of each vehicle."""
     starts = [vehicle.pos for vehicle in scenario.vehicles]
-    for i, plan in enumerate(plan_file.of_fleet(scenario.mission, starts, origin)):
+    for i, plan in enumerate(of_fleet(scenario.mission, starts, origin)):
         missions.load_items(i, plan.items)

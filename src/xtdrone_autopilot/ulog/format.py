@@ -247,16 +247,20 @@ def _add_runs(runs: list[Run], kind: str, columns: list[int], at: int) -> None:
 
 
 def header(
-    logged: Sequence[Topic | ExtraTopic], info: dict[str, str | int], parameters: bytes
+    start_us: int,
+    logged: Sequence[Topic | ExtraTopic],
+    info: dict[str, str | int],
+    parameters: bytes,
 ) -> bytes:
     """Returns the header and definitions of a log: all bytes before its first data message.
 
     Args:
+        start_us: Time at which the log starts [us].
         logged: Topics of the log; their message ids are 0, 1, 2, ...
         info: Key and value of each information message.
         parameters: Messages of the parameters.
     """
-    parts = [MAGIC, struct.pack("<Q", 0), message(FLAGS, bytes(40))]
+    parts = [MAGIC, struct.pack("<Q", start_us), message(FLAGS, bytes(40))]
     parts += [message(FORMAT, topic.format.encode()) for topic in logged]
     parts += [information(key, value) for key, value in info.items()]
     parts.append(parameters)

@@ -135,7 +135,7 @@ def _tracking_error(
     field: str,
 ) -> float | None:
     """Returns the RMS of set-point minus estimate in flight; None without data to compare."""
-    if set_point is None or estimate is None:
+    if set_point is None or estimate is None or field not in set_point or field not in estimate:
         return None
     valid = np.isfinite(set_point[field])
     if not valid.any():
@@ -243,7 +243,7 @@ def estimator(log: FlightLog) -> "Figure":
         ("evv", "vertical velocity"),
     ):
         _draw(rows[1], position_data, field, {"lw": 1.0, "label": label})
-    if position_data is not None:
+    if position_data is not None and np.isfinite(position_data.get("epv", np.nan)).any():
         rows[1].set_ylim(0, 1.2 * float(np.nanpercentile(position_data["epv"], 95)) + 0.3)
     _flags(log, rows[2])
     for row in rows[:2]:

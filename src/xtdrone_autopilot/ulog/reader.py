@@ -5,6 +5,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ NAV_STATES = {
     21: "ORBIT",
 }
 ARMED = 2  # vehicle_status.arming_state
+_SEVERITIES = ("EMERGENCY", "ALERT", "CRITICAL", "ERROR", "WARNING", "NOTICE", "INFO", "DEBUG")
 
 
 class _LogFile(io.BufferedReader):
@@ -58,8 +60,21 @@ class _LogFile(io.BufferedReader):
         return super().seek(offset, whence)
 
 
+@dataclass(frozen=True)
+class LogMessage:
+    """A text that the flight stack logged, with a tag (of a camera, for example) or without."""
+
+    t_us: int  # time stamp of the log
+    severity: int  # of syslog: 0 emergency to 7 debug
+    text: str  # without colour codes and control characters
+
+
 class FlightLog:
-    """One ULog file. Times are seconds since its first data message."""
+    """One ULog file. Times are seconds since its start, the time stamp of its header.
+
+    PX4 also logs the last sample of each topic from before the start, at times even with a time
+    stamp of 0: such samples count as of the start.
+    """
 
     def __init__(self, path: Path | str):
         """Reads a file.
@@ -82,12 +97,12 @@ class FlightLog:
                 self.ulog = ULog(file)
         except Exception as error:  # in pyulog, damaged bytes can raise any exception
             raise AutopilotError(f"'{path}' is not a ULog: {shown(error)}") from error
+        self._begin = int(self.ulog.start_timestamp)
         self._topics: dict[str, dict[str, np.ndarray]] = {}
         for data in self.ulog.data_list:
-            if data.timestamp_idx >= 0:
-                self._topics.setdefault(data.name, data.data)  # keep the first instance only
-        first = [int(data["timestamp"].min()) for data in self._topics.values()]
-        self._begin = min(first, default=self.ulog.start_timestamp)
+            if data.timestamp_idx >= 0 and data.name not in self._topics:  # the first instance only
+                stamps = np.maximum(data.data["timestamp"], np.uint64(self._begin))
+                self._topics[data.name] = {**data.data, "timestamp": stamps}
 
     @property
     def seconds(self) -> float:
@@ -106,8 +121,19 @@ class FlightLog:
         return {**data, "t": (data["timestamp"].astype(np.int64) - self._begin) * 1e-6}
 
     def seconds_of(self, t_us: int) -> float:
-        """Converts a time stamp of the log [us] to time since its first data message [s]."""
+        """Converts a time stamp of the log [us] to time since its start [s]."""
         return (t_us - self._begin) * 1e-6
+
+    def messages(self) -> list[LogMessage]:
+        """Returns the logged texts, those with a tag, too, in the order of time."""
+        tagged = (each for some in self.ulog.logged_messages_tagged.values() for each in some)
+        return sorted(
+            (
+                LogMessage(int(each.timestamp), _severity(each.log_level), _plain(each.message))
+                for each in (*self.ulog.logged_messages, *tagged)
+            ),
+            key=lambda message: message.t_us,
+        )
 
     def modes(self) -> list[tuple[float, float, str]]:
         """Returns (begin [s], end [s], name) of each period in one flight mode."""
@@ -173,15 +199,21 @@ def summary(log: FlightLog) -> list[str]:
     ]
     lines.append("messages:")
     lines += [
-        f"  {log.seconds_of(m.timestamp):8.2f} s  {m.log_level_str()}: {_plain(m.message)}"
-        for m in ulog.logged_messages
+        f"  {log.seconds_of(m.t_us):8.2f} s  {_SEVERITIES[m.severity]}: {m.text}"
+        for m in log.messages()
     ]
     lines.append(f"{'topic':38} {'samples':>8} {'rate [Hz]':>9}")
     for data in sorted(ulog.data_list, key=lambda d: (d.name, d.multi_id)):
         count = len(next(iter(data.data.values()), ()))  # a damaged log may lack any field
         label = data.name + (f" [{data.multi_id}]" if data.multi_id else "")
-        lines.append(f"{label:38} {count:8d} {count / max(log.seconds, 1e-9):9.1f}")
+        rate = f"{count / log.seconds:.1f}" if log.seconds else "-"
+        lines.append(f"{label:38} {count:8d} {rate:>9}")
     return lines
+
+
+def _severity(level: int) -> int:
+    """Returns the severity of syslog, which ULog writes as a digit."""
+    return min(max(level - ord("0") if level >= ord("0") else level, 0), len(_SEVERITIES) - 1)
 
 
 def _value(value: object) -> str:
@@ -198,6 +230,8 @@ def _flight(log: FlightLog) -> list[str]:
     """Returns a line on distance, speed and height of the flight; empty without a position."""
     position = log.topic("vehicle_local_position")
     if position is None:
+        return []
+    if any(name not in position for name in ("x", "y", "z", "vx", "vy")):
         return []
     path = np.stack([position[axis] for axis in "xyz"], axis=1).astype(float)
     path = path[np.isfinite(path).all(axis=1)]

@@ -26,6 +26,7 @@ from ..navigation.mission import Missions
 from ..parameters import store as parameters
 from ..safety.battery import Battery
 from ..state.clock import StepClock
+from ..state.local_origin import LocalOrigins
 from ..state.readings import Readings
 from . import format as ulog_format
 from .fill import fill_constants
@@ -61,6 +62,7 @@ class Logged:
     origin: tuple[
         float, float, float
     ]  # latitude, longitude [rad] and height [m] of the world's origin
+    local_origins: LocalOrigins
 
 
 class FleetLog(Memory):
@@ -129,7 +131,7 @@ class FleetLog(Memory):
         for i in range(n):
             self._files.append(self._next_file(i))
             try:
-                self._create(i)
+                self._create(i, logged.clock.t_us)
             except OSError as error:
                 raise AutopilotError(
                     f"cannot write the flight log '{self._files[i].path}': {error.strerror}; set "
@@ -198,7 +200,7 @@ class FleetLog(Memory):
             return
         try:
             if not file.path.exists():
-                self._create(i)
+                self._create(i, file.good_us)
         except OSError as error:
             file.fail(str(error.strerror), t_us)
             return
@@ -227,7 +229,7 @@ class FleetLog(Memory):
         """Starts the next file of vehicle i."""
         self._files[i] = self._next_file(i)
         try:
-            self._create(i)
+            self._create(i, self._logged.clock.t_us)
         except OSError as error:
             self._files[i].fail(str(error.strerror), self._logged.clock.t_us)
 
@@ -241,15 +243,17 @@ class FleetLog(Memory):
             create=False,
         )
 
-    def _create(self, i: int) -> None:
-        """Writes the header of the current file of vehicle i, then gives it its final name."""
+    def _create(self, i: int, start_us: int) -> None:
+        """Writes the header of the file of vehicle i from start_us on; then it gets its name."""
         path = self._files[i].path
         values = ulog_format.parameters(self._bits[i])
         info: dict[str, str | int] = {**_INFO, "sys_uuid": self._names[i]}
         part = path.with_suffix(".part")
         self.folders[i].mkdir(parents=True, exist_ok=True)
         try:
-            part.write_bytes(ulog_format.header([*self._topics, *self._extra], info, values))
+            part.write_bytes(
+                ulog_format.header(start_us, [*self._topics, *self._extra], info, values)
+            )
             os.replace(part, path)
         except OSError:
             with contextlib.suppress(OSError):
@@ -286,6 +290,8 @@ class FleetLog(Memory):
             self._snapshots,
             SnapshotNumbers(*arrays, *(array.view(np.uint8) for array in arrays)),
             logged.origin,
+            logged.local_origins.places,
+            logged.local_origins.moved,
             logged.status,
             self._values,
             logged.estimator.records,

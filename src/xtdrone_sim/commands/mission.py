@@ -2,12 +2,15 @@
 
 import argparse
 import time
+from typing import TYPE_CHECKING
 
 from xtdrone_autopilot.commands import add_vehicle_options, open_client
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_core.command import Subparsers
-from xtdrone_core.mavlink.client import MavlinkClient
 from xtdrone_core.scenario import scenario_options
+
+if TYPE_CHECKING:  # slow to import
+    from xtdrone_core.mavlink.client import MavlinkClient
 
 EXAMPLES = """examples:
   xtdrone mission check docs/missions/survey.plan
@@ -37,7 +40,8 @@ def register_mission(subparsers: Subparsers) -> None:
     upload.set_defaults(run=_upload)
     download = actions.add_parser("download", help="from a vehicle of a running simulation")
     download.set_defaults(run=_download)
-    for action in (check, upload, download):
+    check.add_argument("file", metavar="PLAN", help="as of the option mission: also PLAN*COUNT")
+    for action in (upload, download):
         action.add_argument("file", metavar="FILE.plan")
     for action in (upload, download):
         add_vehicle_options(action)
@@ -45,13 +49,23 @@ def register_mission(subparsers: Subparsers) -> None:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from xtdrone_autopilot.navigation.plan_file import load
+    from xtdrone_autopilot.navigation.fleet_plans import is_for_each, of_fleet
 
     from ..mission_check import check_plan
+    from ..world import world_of
 
-    report = check_plan(load(args.file), scenario_options.scenario_of(args))
-    print("\n".join(report.lines()))
-    return 1 if report.errors else 0
+    scenario = scenario_options.scenario_of(args)
+    world = world_of(scenario)
+    starts = [vehicle.pos for vehicle in scenario.vehicles]
+    plans = of_fleet(args.file, starts, (world.latitude, world.longitude, world.altitude))
+    status = 0
+    for i, plan in enumerate(plans if is_for_each(args.file) else plans[:1]):
+        report = check_plan(plan, scenario, i)
+        if len(plans) > 1 and is_for_each(args.file):
+            print(f"{scenario.vehicles[i].name}:")
+        print("\n".join(report.lines()))
+        status |= bool(report.errors)
+    return int(status)
 
 
 def _upload(args: argparse.Namespace) -> None:
@@ -70,7 +84,7 @@ def _upload(args: argparse.Namespace) -> None:
         client.close()
 
 
-def _start(client: MavlinkClient) -> None:
+def _start(client: "MavlinkClient") -> None:
     """Starts the mission; the request is repeated for vehicles that are not ready yet."""
     from xtdrone_core.mavlink.dialect import mavlink
 

@@ -1,10 +1,9 @@
-"""Trajectories as TUM and KITTI files, flushed line by line.
+"""Writes trajectories as TUM and KITTI files, flushed line by line, and reads rows of text.
 
 A trajectory in memory is a table (T, 8) with the columns of a TUM file: time [s], position [m],
 quaternion xyzw, body to world.
 """
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,13 +11,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import files
-from xtdrone_core.errors import shown
 
 from ..errors import SlamError
-
-MAX_POSITION = 1e6  # absolute value of a coordinate [m]
-_MAX_TIME = 1e11  # largest time stamp, also since 1970 [s]
-_COLUMNS = "t x y z qx qy qz qw"
 
 
 class LineFile:
@@ -76,37 +70,6 @@ def write_tum(path: Path, table: np.ndarray) -> None:
     for row in table:
         file.write(tum_line(round(row[0] * 1e6), row[1:4], row[4:]))
     file.close()
-
-
-def read_tum(path: Path) -> np.ndarray:
-    """Reads a trajectory (T, 8), as read_rows().
-
-    Raises:
-        SlamError: The file is missing or not in this format.
-    """
-    rows = []
-    for number, line in enumerate(read_rows(path), 1):
-        try:
-            row = [float(word) for word in line.split()]
-        except ValueError:
-            row = []
-        if (
-            len(row) != 8
-            or not all(abs(x) <= MAX_POSITION for x in row[1:])
-            or not abs(row[0]) <= _MAX_TIME
-        ):
-            raise SlamError(
-                f"row {number} of '{shown(path)}' is '{shown(line)}': give {_COLUMNS} in each row"
-            )
-        if not 0.5 < math.hypot(*row[4:]) < 2.0:
-            raise SlamError(
-                f"row {number} of '{shown(path)}' has no unit quaternion: give "
-                f"{_COLUMNS} in each row"
-            )
-        rows.append(row)
-    if not rows:
-        raise SlamError(f"'{shown(path)}' contains no pose: give {_COLUMNS} in each row")
-    return np.array(rows)
 
 
 def write_kitti(path: Path, table: np.ndarray) -> None:

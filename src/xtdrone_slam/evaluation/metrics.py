@@ -10,13 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..datasets import formats
+from ..datasets import trajectory_file
 from ..errors import SlamError
+from .conventions import ALIGNMENTS, DELTA_M, MAX_DIFF_S
 
 Trajectory: TypeAlias = Any  # a PoseTrajectory3D of evo, which has no annotations
-ALIGNMENTS = ("se3", "sim3", "none", "origin")
-MAX_DIFF_S = 0.01  # largest time difference of associated poses [s], evo's default
-DELTA_M = 0.5  # path length of the RPE in the paper [m]
 METRICS = ("ape_translation", "ape_rotation", "rpe_translation", "rpe_rotation")
 UNITS = {
     "ape_translation": "m",
@@ -123,7 +121,7 @@ def _trajectory(path: Path) -> Trajectory:
     """Reads a TUM file as evo's trajectory."""
     from evo.core.trajectory import PoseTrajectory3D
 
-    table = formats.read_tum(path)
+    table = trajectory_file.read(path)
     return PoseTrajectory3D(table[:, 1:4], np.roll(table[:, 4:], 1, axis=1), table[:, 0])
 
 

@@ -16,9 +16,10 @@ import numpy as np
 from xtdrone_core import XtdroneError, files
 from xtdrone_core.runs import run_folder
 
-from ..datasets import formats
+from ..datasets import formats, trajectory_file
 from ..errors import SlamError
-from .metrics import MAX_DIFF_S, METRICS, Evaluation, evaluate
+from .conventions import MAX_DIFF_S
+from .metrics import METRICS, Evaluation, evaluate
 from .verdict import DEFAULTS, FAILED, GOOD, POOR, Limits, Verdict, arrived_pairs, judge
 
 _RUN = "run_"
@@ -182,7 +183,7 @@ def load(
                 Flight(
                     path.parent.name,
                     _metadata(path.parent),
-                    formats.read_tum(path),
+                    trajectory_file.read(path),
                     tuple(systems),
                     limits,
                 )

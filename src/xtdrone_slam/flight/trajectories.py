@@ -1,6 +1,5 @@
 """Reference trajectories: position and yaw over time, from a file or by a built-in name."""
 
-import csv
 import inspect
 import math
 import os
@@ -15,12 +14,15 @@ from xtdrone_core import Scenario, XtdroneError, files, outputs
 from xtdrone_core.errors import shown
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
+from xtdrone_core.tables import read_table
 
-from ..datasets import formats
+from ..datasets import formats, trajectory_file
 from ..errors import SlamError
 
 _COLUMNS = ("t", "x", "y", "z", "yaw")
 _KNOT_S = 0.1  # minimum distance of spline knots; denser ones make the acceleration noisy [s]
+_MAX_NUMBER = 1e6  # largest coordinate [m] and yaw [rad]
+_POSES = (".csv", ".tum", ".txt")  # ends of names of files with poses
 _MIN_STEP_S = 1e-6  # time between two rows [s]
 _MIN_HEIGHT = 0.3  # trajectory's height; take-off and landing are flown in addition [m]
 
@@ -54,12 +56,12 @@ class Trajectory:
         table = np.asarray(table, dtype=float)
         if (
             len(table) < 2
-            or not (np.abs(table[:, 1:]) <= formats.MAX_POSITION).all()
+            or not (np.abs(table[:, 1:]) <= _MAX_NUMBER).all()
             or not (np.diff(table[:, 0]) > _MIN_STEP_S).all()
         ):
             raise SlamError(
                 "a trajectory needs two rows or more, numbers within "
-                f"{formats.MAX_POSITION:g} and increasing times"
+                f"{_MAX_NUMBER:g} and increasing times"
             )
         if table[:, 3].min() < _MIN_HEIGHT:
             raise SlamError(
@@ -87,8 +89,9 @@ def load(name: str) -> Trajectory:
     """Loads a trajectory by name.
 
     Args:
-        name: `reference`, `rounds`, a CSV file with t,x,y,z,yaw, a TUM file, or a run folder, whose
-            flight (for example by keyboard) is repeated.
+        name: `reference`, `rounds`, a CSV file with t,x,y,z,yaw, a file as of
+            trajectory_file.read(), or a run folder, whose flight (for example by keyboard) is
+            repeated.
 
     Raises:
         SlamError: The file is missing or has another format.
@@ -98,15 +101,15 @@ def load(name: str) -> Trajectory:
     path = Path(os.path.expanduser(name))
     if files.is_folder(path):
         return Trajectory(read_flown(path))
-    if path.suffix == ".tum":
-        table = formats.read_tum(path)
+    if path.suffix == ".csv" and not trajectory_file.is_euroc(path):
+        return Trajectory(_read_csv(path))
+    if path.suffix in _POSES:
+        table = trajectory_file.read(path)
         axes = Rotation.from_quat(table[:, 4:]).as_matrix()[:, :, 0]
         return Trajectory(np.column_stack([table[:, :4], np.arctan2(axes[:, 1], axes[:, 0])]))
-    if path.suffix == ".csv":
-        return Trajectory(_read_csv(path))
     raise SlamError(
-        f"no trajectory '{shown(name)}': give {' or '.join(BUILT_IN)}, a file that "
-        "ends in .csv (t,x,y,z,yaw) or .tum, or the run folder of a flight"
+        f"no trajectory '{shown(name)}': give {' or '.join(BUILT_IN)}, a file that ends in .csv "
+        f"(t,x,y,z,yaw, or EuRoC's) or {' or '.join(_POSES[1:])}, or the run folder of a flight"
     )
 
 
@@ -235,18 +238,17 @@ def _eased(x: np.ndarray, ramp: float = 0.1) -> np.ndarray:
 
 
 def _read_csv(path: Path) -> np.ndarray:
-    rows = formats.read_rows(path)
-    if not rows or [cell.strip() for cell in rows[0].split(",")] != list(_COLUMNS):
+    rows = read_table(path, "trajectory", SlamError)
+    if not rows or rows[0] != list(_COLUMNS):
         raise SlamError(f"'{path}' does not begin with the row {','.join(_COLUMNS)}")
-    try:
-        table = np.array(
-            [
-                [float(row[name]) for name in _COLUMNS]
-                for row in csv.DictReader([",".join(_COLUMNS), *rows[1:]])
-            ]
-        )
-        return table.reshape(-1, 5)
-    except (TypeError, ValueError) as error:
-        raise SlamError(
-            f"'{shown(path)}' has a row that is not five numbers: {shown(error)}"
-        ) from error
+    table = []
+    for number, row in enumerate(rows[1:], 1):
+        try:
+            t, x, y, z, yaw = map(float, row)
+        except ValueError as error:
+            raise SlamError(
+                f"row {number} of '{shown(path)}' is '{shown(','.join(row))}': give five numbers, "
+                f"{','.join(_COLUMNS)}"
+            ) from error
+        table.append((t, x, y, z, yaw))
+    return np.array(table).reshape(-1, len(_COLUMNS))

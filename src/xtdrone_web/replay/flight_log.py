@@ -1,6 +1,5 @@
 """ULog to the records of a vehicle, and a recording of a ULog alone."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -123,21 +122,16 @@ def _status(records: np.ndarray, t_s: np.ndarray, log: FlightLog) -> None:
 
 def texts(log: FlightLog, who: str) -> list[dict[str, Any]]:
     """Messages to the ground station as events of the page, with the log's times."""
+    start_us = log.ulog.start_timestamp
     return [
         {
-            "t": message.timestamp * 1e-6,
-            "level": _level(message),
+            "t": max(message.t_us, start_us) * 1e-6,
+            "level": message.severity,
             "who": who,
-            "text": one_line(re.sub(r"\x1b\[[\d;]*m", "", message.message)),
+            "text": one_line(message.text),
         }
-        for message in log.ulog.logged_messages[:_MAX_TEXTS]
+        for message in log.messages()[:_MAX_TEXTS]
     ]
-
-
-def _level(message: Any) -> int:  # message: pyulog's, which has no annotations
-    """Returns a severity of syslog, 0 to 7, which ULog writes as a digit."""
-    level = message.log_level
-    return min(max(level - ord("0") if level >= ord("0") else level, 0), 7)
 
 
 def _changes(log: FlightLog, who: str) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import pytest
 from own_ports import LATEST
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.navigation import plan_file
+from xtdrone_autopilot.navigation.fleet_plans import of_fleet
 from xtdrone_autopilot.navigation.mission_items import DO_JUMP, FENCE, MISSION, RALLY
 from xtdrone_autopilot.navigation.preload import preload
 from xtdrone_autopilot.parameters import file as parameter_file
@@ -53,7 +54,7 @@ def test_each_vehicle_of_a_fleet_has_its_plan(text, names, moved):
     def places(items):
         return [item.position(ORIGIN, (0.0, 0.0, 0.0)) for item in items if item.has_place]
 
-    plans = plan_file.of_fleet(text, STARTS, ORIGIN)
+    plans = of_fleet(text, STARTS, ORIGIN)
     for plan, name, (east, north) in zip(plans, names, moved, strict=True):
         given = places(plan_file.load(name).items[MISSION])
         found = places(plan.items[MISSION])
@@ -76,14 +77,14 @@ def test_each_vehicle_of_a_fleet_has_its_plan(text, names, moved):
 )
 def test_plans_that_are_not_one_for_each_vehicle_are_refused_in_one_line(text, said):
     with pytest.raises(XtdroneError, match=said) as refused:
-        plan_file.of_fleet(text, STARTS, ORIGIN)
+        of_fleet(text, STARTS, ORIGIN)
     assert "\n" not in str(refused.value)
 
 
 def test_a_plan_without_a_home_cannot_be_repeated(tmp_path):
     path = write(tmp_path, [simple(16, [0, 0, 0, None, 47.0, 8.0, 5], 1)])
     with pytest.raises(XtdroneError, match="has no plannedHomePosition"):
-        plan_file.of_fleet(f"{path}*3", STARTS, ORIGIN)
+        of_fleet(f"{path}*3", STARTS, ORIGIN)
 
 
 def simple(command, params, jump_id, frame=3):
@@ -139,8 +140,8 @@ def test_fence_and_rally_points_are_read():
     [
         ("{", "is not JSON"),
         ("[]", "not a plan"),
-        ('{"fileType": "Plan", "mission": {"items": [{}]}}', "cannot read plan"),
-        ('{"fileType": "Plan", "mission": {"items": 5}}', "cannot read plan"),
+        ('{"fileType": "Plan", "version": 1, "mission": {"items": [{}]}}', "cannot read plan"),
+        ('{"fileType": "Plan", "version": 1, "mission": {"items": 5}}', "cannot read plan"),
     ],
 )
 def test_files_that_are_no_plans_are_refused_in_one_line(tmp_path, text, word, capsys):
@@ -151,12 +152,57 @@ def test_files_that_are_no_plans_are_refused_in_one_line(tmp_path, text, word, c
     assert word in message and message.count("\n") == 1
 
 
+def shape(version):
+    return {"version": 2, "polygons": [], "circles": [{"version": version}]}
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"version": 99}, "version 99 is not supported, 1 is: save the plan again"),
+        ({"version": 0}, "version 0 is not supported, 1 is"),
+        ({"version": "1"}, "version 1 is not supported"),
+        ({"version": True}, "version True is not supported"),
+        ({"version": None}, "version None is not supported"),
+        ({"fileType": "Mission"}, "its fileType has to be 'Plan'"),
+        ({"groundStation": 5}, "its groundStation is '5', give a text"),
+        ({"mission": {"items": [], "version": 3}}, "mission: version 3 is not supported, 2 is"),
+        ({"mission": []}, "its mission is .* has to be a mapping"),
+        ({"geoFence": {"version": 3}}, "geoFence: version 3 is not supported, 2 is"),
+        ({"geoFence": shape(2)}, "a shape of its geoFence: version 2 is not supported, 1 is"),
+        ({"rallyPoints": {"version": 9, "points": []}}, "rallyPoints: version 9 is not supported"),
+    ],
+)
+def test_other_versions_and_types_are_refused(tmp_path, change, said):
+    path = tmp_path / "test.plan"
+    path.write_text(json.dumps({"fileType": "Plan", "version": 1, "mission": {}, **change}))
+    with pytest.raises(AutopilotError, match=said) as refused:
+        plan_file.load(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_without_a_version_is_refused(tmp_path):
+    path = tmp_path / "test.plan"
+    path.write_text('{"fileType": "Plan", "mission": {"items": []}}')
+    with pytest.raises(AutopilotError, match="has no version: 1 is supported"):
+        plan_file.load(path)
+
+
+def test_a_fence_of_version_1_is_skipped_with_a_warning(tmp_path, caplog):
+    path = write(tmp_path, [], geoFence={"version": 1, "polygon": []}, rallyPoints={"version": 1})
+    plan = plan_file.load(path)
+    assert plan.items[FENCE] == plan.items[RALLY] == []
+    (warning,) = caplog.messages
+    assert "its geoFence is of version 1 and is skipped, as by QGroundControl" in warning
+
+
 def test_items_that_cannot_be_flown_are_refused(tmp_path):
     path = write(tmp_path, [simple(92, [0, 0, 0, 0, 47.0, 8.0, 5], 1)])
     with pytest.raises(AutopilotError, match="MAV_CMD_NAV_GUIDED_ENABLE.*not supported"):
         plan_file.load(path)
 
 
+@pytest.mark.slow
 def test_a_flight_shifts_one_plan_to_each_start(runs):
     assert (
         main(
@@ -220,13 +266,14 @@ def test_parameters_of_a_scenario_that_px4_does_not_have(tmp_path, caplog):
         preload(ParameterStore(2), None, Scenario("iris*2", params=str(path)), ORIGIN)
     said = str(refused.value)
     assert "own.params': unknown parameter 'MPC_XY_CRUSE': choose one of the 1" in said
-    assert "did you mean 'MPC_XY_CRUISE'?" in said and "--unknown_params skip" in said
+    assert "did you mean 'MPC_XY_CRUISE'?; 1 of 2 parameters unknown to PX4 v1.15" in said
+    assert "--unknown_params skip" in said
     assert len(said) < 400
     scenario, store = Scenario("iris*2", params=str(path), unknown_params="skip"), ParameterStore(2)
     preload(store, None, scenario, ORIGIN)
     assert store.get(0, "MPC_XY_CRUISE") == store.get(1, "MPC_XY_CRUISE") == 3.0
     (warning,) = caplog.messages
-    assert "own.params': parameters that PX4 v1.15 does not have are skipped: MPC_" in warning
+    assert "own.params': 1 of 2 parameters unknown to PX4 v1.15, skipped: MPC_" in warning
     # A PX4 of the user's own may have them.
     values, unknown = parameter_file.of_scenario(scenario, "iris_0")
     assert values == {"MPC_XY_CRUSE": 3.0, "MPC_XY_CRUISE": 3.0} and unknown == ["MPC_XY_CRUSE"]
