@@ -63,6 +63,7 @@ def measure(
     vehicles: int = 1,
     what: str = "controlled",
     dtype: str = "float32",
+    work: results.Work | None = None,
     **options: Any,
 ) -> float:
     """Vehicle steps a second: the best of many steps; options of BatchSimulation."""
@@ -90,10 +91,13 @@ def measure(
         best, spent, steps = min(best, wall), spent + wall, steps + 1
     if not np.isfinite(batch.state.pos).all() or np.any(batch.state.contact):
         raise SystemExit("the vehicles do not fly freely")
+    if work is not None:
+        moved = np.abs(np.asarray(batch.state.vel)).sum(axis=-1) > 0
+        work.count(f"vehicles flown as {what}", moved.sum(), environments * vehicles)
     return per_step / best
 
 
-def gym(n: int) -> float:
+def gym(n: int, work: results.Work) -> float:
     """Environment steps a second of Position-v0, each of 5 steps of 4 ms: the median."""
     env = BatchVectorEnv("Position-v0", n)
     env.reset(seed=0)
@@ -102,8 +106,9 @@ def gym(n: int) -> float:
     action[:, :3], action[:, 3] = rng.normal(0.0, 0.3, (n, 3)), 0.64
     while sum(walls) < SECONDS or len(walls) < 20:
         begin = time.perf_counter()
-        env.step(action)
+        observation, *_ = env.step(action)
         walls.append(time.perf_counter() - begin)
+    work.count("environments observed", np.isfinite(observation).all(axis=1).sum(), n)
     return n / float(np.median(walls))
 
 
@@ -130,13 +135,13 @@ def main() -> None:
         help="also 1 to 1,048,576 environments, and 1 to 64 vehicles in one",
     )
     options = parser.parse_args()
-    rows, ours = [], {}
+    rows, ours, work = [], {}, results.Work()
     cases = [(n, 1, what, dtype) for n in options.n for dtype in options.dtype for what in WHAT]
     if options.sizes:
         cases += [(4**k, 1, "controlled", "float32") for k in range(11)]
         cases += [(16384 // v, v, "controlled", "float32") for v in (1, 4, 16, 64)]
     for n, v, what, dtype in tqdm(cases, desc="batch", disable=None):
-        ours[n, v, what, dtype] = measure(n, v, what, dtype)
+        ours[n, v, what, dtype] = measure(n, v, what, dtype, work)
         rows.append(
             (
                 {"what": what, "n": n * v, "vehicles": v, "dtype": dtype, "of": "xtdrone"},
@@ -149,7 +154,7 @@ def main() -> None:
             "million steps/s"
         )
     for n in options.n:
-        found = gym(n)
+        found = gym(n, work)
         rows.append(({"what": "gym", "n": n, "dtype": "float32", "of": "xtdrone"}, found, "1/s"))
         print(
             f"{n:8d}       through Gymnasium, Position-v0 {found / 1e6:8.2f} million environment "
@@ -180,7 +185,7 @@ def main() -> None:
                     f"             ours, {dtype}, velocity control: "
                     f"{ours[n, 1, 'controlled', dtype] / found['per_s']:.1f} times as many"
                 )
-    results.replace("batch_steps_per_s", rows)
+    results.replace("batch_steps_per_s", rows, work)
 
 
 if __name__ == "__main__":

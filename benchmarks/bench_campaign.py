@@ -27,10 +27,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="of both, in turns")
     args = parser.parse_args()
     ensure_warm()
+    work = results.Work()
     best = {1: 0.0, args.workers: 0.0}  # another program may slow any of them down
     for _ in range(args.repeats):
         for workers in best:
-            best[workers] = max(best[workers], rate(workers, args.flights))
+            best[workers] = max(best[workers], rate(workers, args.flights, work))
     rows = [
         ({"workers": workers, "flights": args.flights}, value, "1/s")
         for workers, value in best.items()
@@ -39,6 +40,7 @@ def main() -> None:
     results.replace(
         "campaign",
         [*rows, ({"workers": args.workers, "flights": args.flights}, efficiency, "efficiency")],
+        work,
     )
     print(f"{args.flights} flights of square, embedded engine and flight stack:")
     for workers, value in best.items():
@@ -46,7 +48,7 @@ def main() -> None:
     print(f"efficiency of {args.workers} processes: {100 * efficiency:.1f} %")
 
 
-def rate(workers: int, count: int) -> float:
+def rate(workers: int, count: int, work: results.Work) -> float:
     """Flights per second of wall time, with the start of the processes [1/s]."""
     scenario = Scenario(fleet("iris", 1), speed=0.0).to_dict()
     flights = [
@@ -55,7 +57,7 @@ def rate(workers: int, count: int) -> float:
     begin = time.perf_counter()
     done = list(ProcessRunner(fly_each, workers, TIME_OUT_S).run([[flight] for flight in flights]))
     took = time.perf_counter() - begin
-    assert all(each.value[0].status == GOOD for each in done)
+    work.count("good flights", sum(each.value[0].status == GOOD for each in done), count)
     return count / took
 
 

@@ -16,13 +16,14 @@ import results
 
 ROOT = Path(__file__).resolve().parents[1]
 GIVE_UP_S = 600.0
+FORMATIONS = 3
 ROADS = {
     "ros": lambda n: ["roslaunch", ROOT / "launch" / "formation.launch", f"n:={n}", "speed:=0"],
     "in process": lambda n: ["xtdrone", "fly", "formation", "--n", str(n), "--gps", "rtk"],
 }
 
 
-def factor(command) -> float:
+def factor(command, n: int, work: results.Work) -> float:
     """Flies the demo once; returns simulated over wall time."""
     with tempfile.TemporaryDirectory() as runs:
         done = subprocess.run(
@@ -36,6 +37,8 @@ def factor(command) -> float:
         summary = json.loads(found[0].read_text()) if found else {}
         if not summary.get("landed"):
             raise SystemExit(f"the demo did not land: {done.stdout[-500:]}{done.stderr[-500:]}")
+        work.count("vehicles landed", summary["n"], n)
+        work.count("formations reached", len(summary["formations"]), FORMATIONS)
         return summary["real_time_factor"]
 
 
@@ -45,10 +48,10 @@ def main():
     parser.add_argument("--n", type=int, default=9)
     parser.add_argument("--runs", type=int, default=3)
     args = parser.parse_args()
-    found = {road: [] for road in ROADS}
+    found, work = {road: [] for road in ROADS}, results.Work()
     for _ in range(args.runs):
         for road, command in ROADS.items():
-            found[road].append(factor(command(args.n)))
+            found[road].append(factor(command(args.n), args.n, work))
     rows = []
     for road, factors in found.items():
         print(
@@ -59,7 +62,7 @@ def main():
         rows.append(
             ({"n": args.n, "road": road}, round(statistics.median(factors), 2), "x real time")
         )
-    results.replace("demo_real_time_factor", rows)
+    results.replace("demo_real_time_factor", rows, work)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from xtdrone_sim.simulation import Simulation
 
 FLIGHT_S = 12.0  # simulated time until all vehicles hover
 STEREO_SHARE = 0.1  # of the simulated time, for the slow runs with stereo pairs
+STEREO_RATE = 12.5  # of models/iris_stereo [Hz]
 PX4_READY_S = 25.0  # the same with PX4, which takes longer to be ready
 
 
@@ -46,7 +47,7 @@ class RoundTrips:
         return float(np.median(self.seconds) * 1e6)
 
 
-def measure(n, engine, autopilot, seconds, stereo):
+def measure(n, engine, autopilot, seconds, stereo, work):
     """Real-time factor, and medians of the engine's and the autopilot's step [us]."""
     kind, world = ("iris_stereo", "outdoor") if stereo else ("iris", "empty")
     scenario = Scenario(
@@ -56,14 +57,17 @@ def measure(n, engine, autopilot, seconds, stereo):
     try:
         simulation.run(until_us=round((PX4_READY_S if autopilot == "px4" else FLIGHT_S) * 1e6))
         airborne = int((simulation.state.pos[:, 2] > 2.0).sum())
-        if airborne != n:
-            raise SystemExit(f"only {airborne} of {n} vehicles hover")
+        work.count("vehicles airborne", airborne, n)
+        readings = results.Readings()
         if stereo:
-            simulation.on_reading = lambda reading: None
+            simulation.observers.append(readings)
             simulation.run(until_us=simulation.t_us + 200_000)  # the first images take longer
+            readings.count = 0
         begin = time.perf_counter()
         simulation.run(until_us=simulation.t_us + round(seconds * 1e6))
         wall = time.perf_counter() - begin
+        if stereo:
+            work.count("stereo pairs drawn", readings.count, n * int(STEREO_RATE * seconds))
         trips = [RoundTrips(part, "step") for part in (simulation.engine, simulation.autopilot)]
         simulation.run(until_us=simulation.t_us + round(0.2 * seconds * 1e6))
     finally:
@@ -93,10 +97,10 @@ def main():
         runs += [(n, "embedded", "px4", False) for n in args.px4_n]
     else:
         print("PX4_BUILD is not set: real PX4 left out")
-    factors, trips = [], []
+    factors, trips, work = [], [], results.Work()
     for n, engine, autopilot, stereo in runs:
         seconds = args.seconds * (STEREO_SHARE if stereo else 1.0)
-        factor, engine_us, autopilot_us = measure(n, engine, autopilot, seconds, stereo)
+        factor, engine_us, autopilot_us = measure(n, engine, autopilot, seconds, stereo, work)
         cameras = "stereo" if stereo else "none"
         print(
             f"n {n:3d}  {engine:8s} {autopilot:8s} cameras {cameras:6s}: {factor:7.3f} x real "
@@ -114,8 +118,8 @@ def main():
         factors.append((params, round(factor, 3), "s/s"))
         for part, value in (("engine", engine_us), ("autopilot", autopilot_us)):
             trips.append(({**params, "part": part}, round(value, 1), "us"))
-    results.replace("fleet_real_time_factor", factors)
-    results.replace("lockstep_round_trip", trips)
+    results.replace("fleet_real_time_factor", factors, work)
+    results.replace("lockstep_round_trip", trips, work)
 
 
 if __name__ == "__main__":

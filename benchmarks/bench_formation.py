@@ -79,8 +79,11 @@ def full(n: int) -> dict:
         return json.loads((runs / "latest" / "summary.json").read_text())
 
 
-def write_errors(simulator: str, n: int, summary: dict) -> None:
-    """Prints the results of a flight and updates its rows."""
+def write_errors(simulator: str, n: int, summary: dict) -> results.Work:
+    """Prints the results of a flight, updates its rows and returns what was counted."""
+    work = results.Work()
+    work.count("vehicles landed", n if summary.get("landed", summary.get("done")) else 0, n)
+    work.count("formations flown", len(summary["formations"]), len(shapes(n).split(",")))
     least = summary["min_separation_m"]
     for name, field, unit in NAMES:
         results.replace(
@@ -89,8 +92,9 @@ def write_errors(simulator: str, n: int, summary: dict) -> None:
                 ({"n": n, "simulator": simulator, "formation": row["name"]}, row[field], unit)
                 for row in summary["formations"]
             ],
+            work,
         )
-    results.replace("formation_separation", [({"n": n, "simulator": simulator}, least, "m")])
+    results.replace("formation_separation", [({"n": n, "simulator": simulator}, least, "m")], work)
     print(
         f"n {n:4d} {simulator}: "
         + "; ".join(
@@ -102,9 +106,10 @@ def write_errors(simulator: str, n: int, summary: dict) -> None:
         + f"; at least {least} m apart",
         flush=True,
     )
+    return work
 
 
-def over_topics(n: int, seconds: float):
+def over_topics(n: int, seconds: float, work: results.Work):
     """Real-time factor, and CPU seconds per simulated second of each node, during a flight.
 
     Args:
@@ -126,13 +131,15 @@ def over_topics(n: int, seconds: float):
         )
         try:
             events = Path(runs) / "bench" / "events.jsonl"
-            _wait(lambda: _flying(events), launch)
+            _wait(lambda: _begun(events) > 0, launch)
+            work.count("formations begun", _begun(events), 1)
             client = ControlClient()
             nodes = {
                 name: process
                 for process in psutil.Process(launch.pid).children(True)
                 if (name := _node(process))
             }
+            work.count("nodes", len(nodes), 2)
             first = _moment(client, nodes)
             time.sleep(seconds)
             wall, sim, cpu = (b - a for a, b in zip(first, _moment(client, nodes)))
@@ -153,10 +160,10 @@ def _node(process):
     return next((Path(word).name for word in process.cmdline() if "/nodes/" in word), None)
 
 
-def _flying(events):
-    return events.exists() and any(
-        json.loads(line)["event"] == "formation" for line in events.read_text().splitlines()
-    )
+def _begun(events):
+    """How many formations the fleet has begun."""
+    lines = events.read_text().splitlines() if events.exists() else []
+    return sum(json.loads(line)["event"] == "formation" for line in lines)
 
 
 def _wait(condition, launch, limit=90.0):
@@ -193,16 +200,16 @@ def main():
     )
     parser.add_argument("--seconds", type=float, default=20.0, help="measured over ROS topics (20)")
     args = parser.parse_args()
-    factors, shares = [], []
+    factors, shares, work = [], [], results.Work()
     for n in args.n:
         summary = simple(n)
         factors.append(({"n": n, "transport": "none"}, summary["real_time_factor"], "1"))
         print(f"n {n:4d} in process: {factors[-1][1]:.2f} times real time", flush=True)
-        write_errors("simple", n, summary)
+        work.done += write_errors("simple", n, summary).done
     for n in args.full:
         write_errors("full", n, full(n))
     for n in filter(None, args.ros):
-        factor, cpu = over_topics(n, args.seconds)
+        factor, cpu = over_topics(n, args.seconds, work)
         factors.append(({"n": n, "transport": "ros"}, round(factor, 3), "1"))
         shares += [
             ({"n": n, "transport": "ros", "node": name}, round(value, 3), "cpu s/s")
@@ -213,8 +220,8 @@ def main():
             + ", ".join(f"{name} {value:.2f}" for name, value in cpu.items()),
             flush=True,
         )
-    results.replace("simple_real_time_factor", factors)
-    results.replace("simple_cpu_share", shares)
+    results.replace("simple_real_time_factor", factors, work)
+    results.replace("simple_cpu_share", shares, work)
 
 
 if __name__ == "__main__":

@@ -28,17 +28,24 @@ from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.viewing.px4_viewer import Px4Viewer
 from xtdrone_web.foxglove.telemetry import Telemetry
 
-PARTS = {"none": (), "viewer": (Px4Viewer,), "mcap": (Telemetry,), "foxglove": (Telemetry,)}
+PARTS = {
+    "none": (),
+    "viewer": (lambda simulation: Px4Viewer(simulation.scenario, simulation.world),),
+    "mcap": (Telemetry,),
+    "foxglove": (Telemetry,),
+}
 TAKEOFF_S = 7.0
 
 
 async def client(url):
-    """Takes all messages of all topics until the server ends."""
+    """Takes all messages of all topics until the server ends, and prints how many."""
+    count = 0
     async with (
         aiohttp.ClientSession() as session,
         session.ws_connect(url, protocols=("foxglove.sdk.v1",), max_msg_size=0) as socket,
     ):
         async for message in socket:
+            count += message.type == aiohttp.WSMsgType.BINARY
             if message.type == aiohttp.WSMsgType.TEXT:
                 told = json.loads(message.data)
                 if told["op"] == "advertise":
@@ -53,9 +60,10 @@ async def client(url):
                         )
                     )
                     print("subscribed", flush=True)
+    print(count, flush=True)
 
 
-def cost(name, n, seconds, folder):
+def cost(name, n, seconds, folder, work):
     """Processor time per simulated second [ms]."""
     options = {name: True} if name != "none" else {}
     run_folder.prepare(folder)
@@ -78,11 +86,16 @@ def cost(name, n, seconds, folder):
         simulation.pacer.set_speed(1.0, simulation.t_us)
         begin = time.thread_time()
         simulation.run(round((TAKEOFF_S + seconds) * 1e6))
-        return 1e3 * (time.thread_time() - begin) / seconds
+        spent = time.thread_time() - begin
+        work.count("vehicles airborne", (simulation.state.pos[:, 2] > 1.0).sum(), n)
     finally:
         simulation.close()
-        if reader is not None:
-            reader.wait(10)
+    if reader is not None:
+        received = int(reader.communicate(timeout=10)[0].split()[-1])
+        work.count("messages received", received, n * seconds)
+    if name == "mcap":
+        work.count("bytes recorded", sum(file.stat().st_size for file in folder.rglob("*.mcap")), 1)
+    return 1e3 * spent / seconds
 
 
 def main():
@@ -95,13 +108,13 @@ def main():
     if args.client:
         asyncio.run(client(args.client))
         return
-    rows = []
+    rows, work = [], results.Work()
     for name in PARTS:
         with tempfile.TemporaryDirectory() as folder:
-            value = cost(name, args.n, args.seconds, Path(folder))
+            value = cost(name, args.n, args.seconds, Path(folder), work)
         rows.append(({"n": args.n, "observer": name}, round(value, 1), "ms per simulated second"))
         print(f"{args.n} vehicles, {name}: {value:.1f} ms per simulated second", flush=True)
-    results.replace("observer_cost", rows)
+    results.replace("observer_cost", rows, work)
 
 
 if __name__ == "__main__":

@@ -70,11 +70,11 @@ def main() -> None:
     except BatchError as error:
         print(f"nothing is measured: {error}")
         return
-    rows, passed = [], True
+    rows, passed, work = [], True, results.Work()
     for n in options.n:
         for dtype in ("float32", "float64"):
             for what in WHAT:
-                found = measure(n, 1, what, dtype, device="cuda")
+                found = measure(n, 1, what, dtype, work, device="cuda")
                 rows.append(
                     (
                         {
@@ -94,7 +94,7 @@ def main() -> None:
                     here = measure(n, 1, what, dtype, threads=2)
                     passed &= found >= FASTER * here
                     print(f"         two cores: {here / 1e6:.1f}; {found / here:.1f} times as many")
-    results.replace("batch_steps_per_s", rows)
+    results.replace("batch_steps_per_s", rows, work)
     passed &= agrees()
     print("passed" if passed else "not passed")
 

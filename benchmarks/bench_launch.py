@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 GIVE_UP_S = 90.0
 
 
-def seconds_to_armed(n: int) -> float:
+def seconds_to_armed(n: int, work: results.Work) -> float:
     """Launches a formation flight and waits until every vehicle is armed."""
     with tempfile.TemporaryDirectory() as runs:
         begin = time.monotonic()
@@ -44,6 +44,7 @@ def seconds_to_armed(n: int) -> float:
                 armed = log.read_text().count("] Armed") if log.exists() else 0
                 elapsed = time.monotonic() - begin
                 if armed >= n:
+                    work.count("vehicles armed", armed, n)
                     return elapsed
                 if elapsed > GIVE_UP_S or launch.poll() is not None:
                     raise SystemExit(f"only {armed} of {n} vehicles armed after {elapsed:.0f} s")
@@ -60,9 +61,9 @@ def main():
     parser.add_argument("--n", type=int, nargs="+", default=[2, 9])
     parser.add_argument("--runs", type=int, default=3)
     args = parser.parse_args()
-    rows = []
+    rows, work = [], results.Work()
     for n in args.n:
-        times = [seconds_to_armed(n) for _ in range(args.runs)]
+        times = [seconds_to_armed(n, work) for _ in range(args.runs)]
         print(
             f"n {n:3d}: armed {statistics.median(times):.2f} s after roslaunch "
             f"({min(times):.2f} to {max(times):.2f})",
@@ -75,7 +76,7 @@ def main():
                 "s",
             )
         )
-    results.replace("launch_to_all_armed", rows)
+    results.replace("launch_to_all_armed", rows, work)
 
 
 if __name__ == "__main__":

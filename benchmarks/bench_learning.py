@@ -239,6 +239,7 @@ def main() -> None:
     options = parser.parse_args()
     rows: list[Any] = []
     found: dict[str, list] = {}
+    work = results.Work()
     for seed in range(options.seeds):  # turn by turn, so that a busy machine delays all alike
         for name in options.of:
             task = "rotorpy's hover" if name == "rotorpy" else options.task
@@ -255,6 +256,7 @@ def main() -> None:
             if result is None:
                 continue
             version, seconds, success, rate = result
+            work.count("steps a second", rate, 1)
             of = name if name == "xtdrone" else f"{name} {version}"
             rows.append(
                 ({"task": task, "target": options.target, "seed": seed, "of": of}, seconds, "s")
@@ -267,7 +269,7 @@ def main() -> None:
             )
     for of, values in found.items():
         print(f"{of:28s} median {statistics.median(values):6.1f} s of {len(values)}")
-    results.replace("learning_seconds", rows)
+    results.replace("learning_seconds", rows, work)
 
 
 def rotorpy(seed: int, target: float, limit: float) -> tuple | None:

@@ -29,6 +29,7 @@ ROTORPY = "rotorpy==3.0.0"
 STEP_US, STEPS = 4000, 250
 SIZES = (1, 100, 1000)
 HEIGHT = 200.0
+MOVES = 0.01  # at the end [m/s]
 LAG = 0.02  # rotor lag up and down, as rotorpy has one time constant [s]
 VEHICLE_STEPS = 1500  # maximum for rotorpy, per fleet size above one
 
@@ -58,7 +59,7 @@ def commands_of(model) -> np.ndarray:
 
 
 def ours(model, commands, n, repeats=3):
-    """Seconds per vehicle-step, and the final position and attitude of vehicle 0."""
+    """Seconds per vehicle-step, position and attitude of vehicle 0, and how many moved."""
     side = int(np.ceil(np.sqrt(n)))
     specs = tuple(
         VehicleSpec("iris", f"v_{i}", (3.0 * (i % side), 3.0 * (i // side), HEIGHT))
@@ -78,7 +79,8 @@ def ours(model, commands, n, repeats=3):
             wrench = stage.step(scaled[k], state, STEP_US)
             state = engine.step(wrench, stage.joint_targets, STEP_US)
         best = min(best, time.perf_counter() - begin)
-    return best / (n * STEPS), state.pos[0].copy(), state.quat[0].copy()
+    moved = (np.linalg.norm(state.vel, axis=1) > MOVES).sum()
+    return best / (n * STEPS), state.pos[0].copy(), state.quat[0].copy(), moved
 
 
 def theirs(model, commands):
@@ -122,9 +124,10 @@ def main():
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     model = iris()
     commands = commands_of(model)
-    rows = []
+    rows, work = [], results.Work()
     for n in SIZES:
-        cost, end, attitude = ours(model, commands, n)
+        cost, end, attitude, moved = ours(model, commands, n)
+        work.count("vehicles that flew the manoeuvre", moved, n)
         print(f"n {n:4d}  xtdrone         {cost * 1e6:8.2f} us per vehicle-step", flush=True)
         rows.append(({"n": n, "simulator": "xtdrone"}, round(cost * 1e6, 3), "us"))
     other = theirs(model, commands)
@@ -151,8 +154,9 @@ def main():
         results.replace(
             "manoeuvre_distance",
             [({"simulator": f"rotorpy {other['version']}"}, round(apart * 1e3, 3), "mm")],
+            work,
         )
-    results.replace("manoeuvre_vehicle_step", rows)
+    results.replace("manoeuvre_vehicle_step", rows, work)
 
 
 if __name__ == "__main__":

@@ -21,14 +21,21 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples/policies/position_iris
 STEPS = 2000
 
 
-def microseconds(step) -> float:
+def microseconds(what: str, step, n: int, work: results.Work) -> float:
     """The median of many calls [us]."""
     walls = []
     for _ in range(STEPS):
         begin = time.perf_counter()
-        step()
+        answer = step()
         walls.append(time.perf_counter() - begin)
+    work.count(f"vehicles with actions of {what}", actions(answer), n)
     return 1e6 * float(np.median(walls))
+
+
+def actions(answer) -> int:
+    """How many vehicles have an action in what a step returns."""
+    array = np.asarray(answer[0] if isinstance(answer, tuple) else answer)
+    return int(np.isfinite(array).all(axis=-1).sum())
 
 
 def torch_step(policy: Policy, seen: np.ndarray):
@@ -61,7 +68,7 @@ def main() -> None:
     parser.add_argument("--policy", type=Path, default=EXAMPLE)
     parser.add_argument("--n", type=int, nargs="+", default=[1, 9, 100], help="vehicles")
     options = parser.parse_args()
-    policy, rows = Policy(options.policy), []
+    policy, rows, work = Policy(options.policy), [], results.Work()
     vehicle = load_vehicle(policy.description.vehicle)
     for n in options.n:
         seen, memory = np.zeros((n, policy.description.inputs), np.float32), policy.first_memory(n)
@@ -69,11 +76,11 @@ def main() -> None:
         s = pilot.tasks.batch.state
         pose = [np.array(a[:, 0], dtype=float) for a in (s.pos, s.quat, s.vel, s.ang_vel)]
         found = {
-            "act": microseconds(lambda: policy.act(seen, memory)),
-            "pilot": microseconds(lambda: pilot.act(0, *pose)),
+            "act": microseconds("act", lambda: policy.act(seen, memory), n, work),
+            "pilot": microseconds("pilot", lambda: pilot.act(0, *pose), n, work),
         }
         try:
-            found["torch"] = microseconds(torch_step(policy, seen))
+            found["torch"] = microseconds("torch", torch_step(policy, seen), n, work)
         except ImportError:
             print("PyTorch is not installed: its rows are left out")
         for what, value in found.items():
@@ -82,7 +89,7 @@ def main() -> None:
             f"{n:5d} vehicles  "
             + "  ".join(f"{what} {value:7.1f} us" for what, value in found.items())
         )
-    results.replace("policy_step_us", rows)
+    results.replace("policy_step_us", rows, work)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def feeding(n):
     return spent / _STEPS
 
 
-def measured(program, n, rate, seconds, topics):
+def measured(program, n, rate, seconds, topics, work):
     """Percent of a core of the process, messages received in a second, and steps without one."""
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
@@ -108,6 +108,8 @@ def measured(program, n, rate, seconds, topics):
         if one.topic.startswith("/drone") and "gps" not in one.topic and one.most != one.least
     ]
     count = sum(one.count for one in heard.values())
+    work.count("topics heard", sum(one.count > 0 for one in heard.values()), len(topics))
+    work.count("messages received", count, n * seconds)
     print(
         f"{n} vehicles, {len(topics)} topics: {100 * spent / wall:.1f} % of a core, "
         f"{count} messages, simulation {factor:.2f} x; with gaps: {irregular or 'none'}",
@@ -127,14 +129,14 @@ def main():
     handing = 100 * feeding(args.n) * 1e6 / STEP_US
     print(f"handing steps over: {handing:.1f} % of a core", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        program = fast_dds.compiled(Path(folder))
+        program, work = fast_dds.compiled(Path(folder)), results.Work()
         for name, topics in (
             ("ros2_cpu_percent", states(args.n)),
             ("ros2_all_cpu_percent", everything(args.n)),
         ):
-            spent = measured(program, args.n, args.rate, args.seconds, topics)
+            spent = measured(program, args.n, args.rate, args.seconds, topics, work)
             results.replace(
-                name, [({"n": args.n, "rate": args.rate}, round(spent + handing, 1), "%")]
+                name, [({"n": args.n, "rate": args.rate}, round(spent + handing, 1), "%")], work
             )
 
 

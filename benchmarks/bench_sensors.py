@@ -25,7 +25,6 @@ from sensor_models.cameras import cameras_of
 from sensor_models.lens import pinhole_of
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetModel, FleetState, Scenario, SensorBlock, VehicleSpec, resources
-from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.plant.actuators import ActuatorStage
@@ -56,7 +55,7 @@ def best(repeats, work):
 
 def physics(sizes):
     """Microseconds per vehicle and step of engine, rotors and sensors, in flight."""
-    rows, world, model = [], load_world("empty"), load_vehicle("iris")
+    rows, world, model, work = [], load_world("empty"), load_vehicle("iris"), results.Work()
     throttle = vehicle_figures(model)["hover_command"][0]
     for n in sizes:
         side = math.ceil(math.sqrt(n))
@@ -88,6 +87,7 @@ def physics(sizes):
                     seconds[part] += b - a
             for part in spent:
                 spent[part] = min(spent[part], seconds[part] / (steps * n))
+        work.count("vehicles in the air", (state.pos[:, 2] > 10.0).sum(), n)
         engine.close()
         print(
             f"n {n:4d}: "
@@ -99,12 +99,12 @@ def physics(sizes):
             ({"n": n, "part": part, "engine": "embedded"}, round(1e6 * value, 3), "us")
             for part, value in spent.items()
         ]
-    results.replace("vehicle_step", rows)
+    results.replace("vehicle_step", rows, work)
 
 
 def rendered():
     """Milliseconds per stereo pair, depth image and scan, in the outdoor world."""
-    rows, world = [], load_world("outdoor")
+    rows, world, work = [], load_world("outdoor"), results.Work()
     for vehicle in ("iris_stereo", "iris_depth", "iris_2d_lidar", "iris_3d_lidar"):
         model = load_vehicle(vehicle)
         sensors = RenderedSensors(world, [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 0.0))], [model], 1)
@@ -113,15 +113,20 @@ def rendered():
         state, times = engine.state, itertools.count(0)
         about = sensors.describe()[0]
 
+        counted = results.Readings()
+
         def look():
             begin = next(times) * 4_000_000  # 4 s apart, longer than all latencies
             sensors.step(state, begin)
-            sensors.step(state, begin + 1_000_000 // STEP_US * STEP_US + STEP_US)
+            for reading in sensors.step(state, begin + 1_000_000 // STEP_US * STEP_US + STEP_US):
+                counted.on_reading(reading)
 
         look()
+        counted.count = 0
         busy = time.process_time()
         seconds = best(LOOKS, look)
         busy = (time.process_time() - busy) / LOOKS
+        work.count(f"readings of kind {about['kind']}", counted.count, LOOKS)
         shape = about["arrays"][0][2]
         print(
             f"{about['kind']} {shape}: {1e3 * seconds:.1f} ms, {1e3 * busy:.1f} ms of CPU, by "
@@ -141,7 +146,7 @@ def rendered():
         ]
         sensors.close()
         engine.close()
-    results.replace("rendered_sensor", rows)
+    results.replace("rendered_sensor", rows, work)
 
 
 def realistic():
@@ -173,7 +178,7 @@ def realistic():
     }
     state = FleetState.zeros(1, 4)
     state.pos[0, 2] = 2.0
-    rows = []
+    rows, work = [], results.Work()
     for name, (lens, conditions, turning, *other) in {"plain": ({}, None, 0.0), **variants}.items():
         eye = SensorBlock(
             "camera",
@@ -202,12 +207,16 @@ def realistic():
             key=("v_0", "eye", ""),
         )
 
-        def look(scene=scene, draw=draw):
+        drawn = []
+
+        def look(scene=scene, draw=draw, drawn=drawn):
             scene.place(state)  # shadows of what moves are drawn anew
-            draw()
+            drawn.append(np.ptp(draw()) > 0)
 
         look()
+        drawn.clear()
         seconds = best(LOOKS, look)
+        work.count("images drawn", sum(drawn), LOOKS)
         scene.close()
         print(f"{name}: {1e3 * seconds:.0f} ms", flush=True)
         rows.append(
@@ -217,31 +226,27 @@ def realistic():
                 "ms",
             )
         )
-    results.replace("realistic_image", rows)
+    results.replace("realistic_image", rows, work)
 
 
-class Watching(Observer):
-    """Asks for images, which are drawn for nobody else."""
-
-    wants_readings = True
-
-    def on_reading(self, reading):
-        """Looks at none of them."""
-
-
-def hover_factor(vehicle, seconds) -> float:
-    """Real-time factor of one vehicle that climbs 3 m and hovers, with everything running."""
+def hover_factor(vehicle, seconds, work, rate=0.0) -> float:
+    """Real-time factor of one vehicle that climbs 3 m and hovers, with images at a rate [Hz]."""
     simulation = Simulation(
         Scenario(fleet(vehicle, 1), speed=0.0, world="outdoor" if "stereo" in vehicle else "empty"),
         agent=HoverAgent(1),
         links=False,
     )
-    simulation.observers.append(Watching())
+    readings = results.Readings()
+    simulation.observers.append(readings)
     try:
         simulation.run(until_us=200_000)  # kernels are loaded, first images rendered
+        readings.count = 0
         begin = time.perf_counter()
         simulation.run(until_us=200_000 + round(1e6 * seconds))
         wall = time.perf_counter() - begin
+        work.count("vehicles airborne", (simulation.state.pos[:, 2] > 2.0).sum(), 1)
+        if rate:
+            work.count("stereo pairs drawn", readings.count, int(rate * seconds) - 1)
     finally:
         simulation.close()
     return seconds / wall
@@ -249,13 +254,13 @@ def hover_factor(vehicle, seconds) -> float:
 
 def stereo():
     """Real-time factor with a stereo pair at 12.5 and at 25 Hz."""
-    rows = []
+    rows, work = [], results.Work()
     text = resources.vehicle_sdf("iris_stereo").read_text()
     with tempfile.TemporaryDirectory() as folder:
         for rate in ("12.5", "25"):
             path = Path(folder) / f"iris_stereo_{rate}.sdf"
             path.write_text(text.replace("<update_rate>12.5<", f"<update_rate>{rate}<"))
-            factor = max(hover_factor(str(path), HOVER_S) for _ in range(2))
+            factor = max(hover_factor(str(path), HOVER_S, work, float(rate)) for _ in range(2))
             print(f"stereo pair at {rate} Hz: {factor:.2f} x real time", flush=True)
             rows.append(
                 (
@@ -264,15 +269,15 @@ def stereo():
                     "s/s",
                 )
             )
-    results.replace("stereo_real_time_factor", rows)
+    results.replace("stereo_real_time_factor", rows, work)
 
 
 def hover():
     """One quadrotor climbs 3 m and hovers: in this simulator, then in RotorPy."""
     python = peers.python_with(ROTORPY)
-    ours, theirs = [], []
+    ours, theirs, work = [], [], results.Work()
     for _ in range(2):
-        ours.append(hover_factor("iris", HOVER_S))
+        ours.append(hover_factor("iris", HOVER_S, work))
         theirs.append(python and peers.answer_of(python, "rotorpy_hover.py", str(HOVER_S), "250"))
     if not all(theirs):
         return
@@ -287,6 +292,7 @@ def hover():
             ({**params, "simulator": "xtdrone"}, round(max(ours), 3), "s/s"),
             ({**params, "simulator": f"rotorpy {version}"}, round(other, 3), "s/s"),
         ],
+        work,
     )
 
 

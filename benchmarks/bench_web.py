@@ -41,6 +41,8 @@ PAD = """(() => { window.gamepad = { id: 'bench', connected: true, mapping: 'sta
     axes: [0, 0, 0, 0],
     buttons: Array.from({ length: 16 }, () => ({ pressed: false, value: 0 })) };
     navigator.getGamepads = () => [window.gamepad]; })()"""
+AIRBORNE = """[...Array(station.frame.n).keys()]
+    .filter((i) => station.frame.get(i, 'pos', 2) > 1).length"""
 COUNT = """(seconds) => new Promise((done) => { let n = 0; const begin = performance.now();
     const next = (now) => { n++; if (now - begin < 1000 * seconds) requestAnimationFrame(next);
         else done(1000 * (n - 1) / (now - begin)); }; requestAnimationFrame(next); })"""
@@ -59,7 +61,7 @@ def up(page):
 
 def frames(seconds):
     """Rows of frames/s and of the time until the page is ready."""
-    drawn, ready = [], []
+    drawn, ready, work = [], [], results.Work()
     for n, width, height in SIZES:
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -71,6 +73,8 @@ def frames(seconds):
             up(page)
             page.wait_for_timeout(15_000)  # scale and detail settle
             rate = page.evaluate(COUNT, seconds)
+            work.count("frames drawn", rate * seconds, seconds)
+            work.count("vehicles airborne", page.evaluate(AIRBORNE), n)
             scale, level = page.evaluate("[station.pace.scale, station.pace.level]")
             factor = running.control.request("status")["real_time_factor_now"]
             print(
@@ -92,8 +96,8 @@ def frames(seconds):
                     "1/s",
                 )
             )
-    results.replace("web_frames_per_s", drawn)
-    results.replace("web_ready_ms", [({}, round(statistics.median(ready)), "ms")])
+    results.replace("web_frames_per_s", drawn, work)
+    results.replace("web_ready_ms", [({}, round(statistics.median(ready)), "ms")], work)
 
 
 def viewers(seconds):
@@ -111,8 +115,12 @@ def viewers(seconds):
             time.sleep(1.0)
             factors.append(running.control.request("status")["real_time_factor_now"])
         said = process.communicate()[0].strip()
+    work = results.Work()
+    work.count("frames received", int(said.split()[0]), VIEWERS * seconds)
     print(f"{VIEWERS} viewers: real-time factor {min(factors):.3f} at least; {said}", flush=True)
-    results.replace("web_real_time_factor", [({"viewers": VIEWERS}, round(min(factors), 3), "x")])
+    results.replace(
+        "web_real_time_factor", [({"viewers": VIEWERS}, round(min(factors), 3), "x")], work
+    )
 
 
 class Commands(Observer):
@@ -137,9 +145,10 @@ STICKS = """async (count) => { const found = []; gamepad.buttons[4].pressed = tr
 
 def sticks(seconds):
     """Rows of the delay from a stick's move to the actuator command, through the gamepad's API."""
-    rows = []
+    rows, work = [], results.Work()
     for mode in MODES:
         late, moves, page = _flown(mode, seconds)
+        work.count("moves of the stick answered", len(late), 0.9 * moves)
         p99 = float(np.percentile(late, 99))
         print(
             f"{mode}: stick to actuator command: median {np.median(late):.1f} ms, 99 % within "
@@ -147,7 +156,7 @@ def sticks(seconds):
             flush=True,
         )
         rows.append(({"mode": mode}, round(p99, 2), "ms"))
-    results.replace("stick_to_actuator_p99_ms", rows)
+    results.replace("stick_to_actuator_p99_ms", rows, work)
 
 
 def _flown(mode, seconds):

@@ -19,7 +19,7 @@ from xtdrone_batch.worlds.generate import World
 REPEATS = 5
 
 
-def measure(name: str, n: int) -> tuple[float, float]:
+def measure(name: str, n: int, work: results.Work) -> tuple[float, float]:
     """Milliseconds of an environment, and the mean number of its objects."""
     world, every = World(name), np.arange(n)
     scenes, streams = world.scenes(n), np.zeros((n, 4), dtype=np.uint64)
@@ -30,7 +30,9 @@ def measure(name: str, n: int) -> tuple[float, float]:
         begin = time.perf_counter()
         world.fill(scenes, every, streams)
         best = min(best, time.perf_counter() - begin)
-    return 1e3 * best / n, float((scenes.objects["kind"] != NO_OBJECT).sum(axis=1).mean())
+    objects = (scenes.objects["kind"] != NO_OBJECT).sum(axis=1)
+    work.count("environments with objects", (objects > 0).sum(), n)
+    return 1e3 * best / n, float(objects.mean())
 
 
 def main() -> None:
@@ -47,12 +49,12 @@ def main() -> None:
     )
     parser.add_argument("--n", type=int, default=2048, help="environments")
     options = parser.parse_args()
-    rows = []
+    rows, work = [], results.Work()
     for name in options.world:
-        wall, objects = measure(name, options.n)
+        wall, objects = measure(name, options.n, work)
         rows.append(({"world": name, "n": options.n, "objects": round(objects)}, wall, "ms"))
         print(f"worlds_rebuild_ms {name:10s} {objects:6.1f} objects {wall:8.4f}")
-    results.replace("worlds_rebuild_ms", rows)
+    results.replace("worlds_rebuild_ms", rows, work)
 
 
 if __name__ == "__main__":

@@ -43,20 +43,21 @@ def table(head: str, rows) -> str:
 
 def written(times: dict) -> str:
     """Lays out tests/TIMES.md."""
-    files = defaultdict(lambda: {"": 0.0, "slow": 0.0, "long": 0.0, "n": 0})
+    files = defaultdict(lambda: {**dict.fromkeys(BUDGET_S, 0.0), "n": 0})
     for name, row in times.items():
         file = files[name.partition("::")[0]]
         file[row["mark"]] += row["s"]
-        file["n"] += 1
+        file["n"] += row["mark"] != "fixtures"
     by_file = sorted(files.items(), key=lambda item: -sum(item[1][mark] for mark in BUDGET_S))
-    by_test = sorted(times.items(), key=lambda item: -item[1]["s"])
+    tests = {name: row for name, row in times.items() if row["mark"] != "fixtures"}
+    by_test = sorted(tests.items(), key=lambda item: -item[1]["s"])
     here = describe()
     budget = ", ".join(f"{mark or 'unmarked'} {s:.0f} s" for mark, s in BUDGET_S.items() if s < 1e9)
     head = INTRODUCTION.format(
         cpu=here["cpu"],
         cores=here["cores"],
         budget=budget,
-        total=len(times),
+        total=len(tests),
         seconds=sum(row["s"] for row in times.values()),
         fast=sum(row["s"] for row in times.values() if not row["mark"]),
     )
@@ -72,7 +73,7 @@ def written(times: dict) -> str:
         (
             head,
             f"## The {ROWS} files that take longest\n",
-            table("file | tests | unmarked | slow | long", file_rows),
+            table("file | tests | unmarked | slow | long | shared fixtures", file_rows),
             f"## The {ROWS} tests that take longest\n",
             table("test | mark | s", test_rows),
         )

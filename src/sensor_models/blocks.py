@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from xtdrone_core import SensorBlock
+from xtdrone_core.sdf_numbers import leading_numbers
 
 from .errors import SensorError
 from .parameters import preset, presets, refuse_near_miss
@@ -143,16 +144,13 @@ def number(block: SensorBlock, tag: str, value: object) -> float:
 
 
 def numbers(block: SensorBlock, tag: str, value: object, count: int) -> tuple[float, ...]:
-    """Returns the numbers in a tag's value.
+    """Returns the numbers that a tag's value begins with; see leading_numbers().
 
     Raises:
         SensorError: There are not so many finite ones.
     """
-    try:
-        values = tuple(map(float, str(value).split()))
-    except ValueError:
-        values = ()
-    if len(values) != count or not all(map(math.isfinite, values)):
+    values, _ = leading_numbers(str(value), count)
+    if not values or not all(map(math.isfinite, values)):
         what = "a number" if count == 1 else f"{count} numbers"
         raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value}': give {what}")
     return values

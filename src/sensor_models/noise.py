@@ -34,7 +34,7 @@ class NoiseParameters:
 
     noise_density: float  # white noise, continuous [u/sqrt(Hz)]
     random_walk: float  # drive of the bias, continuous [u/sqrt(s)]
-    bias_correlation_time: float  # correlation time of the Gauss-Markov bias [s]
+    bias_correlation_time: float  # correlation time of the Gauss-Markov bias [s]; 0: none
     turn_on_bias_sigma: float  # standard deviation of a constant bias beside it [u]
     start_bias_sigma: float = 0.0  # deviation of the Gauss-Markov bias at start [u]
 
@@ -43,10 +43,10 @@ class NoiseParameters:
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise SensorError(f"{name} {value} is not allowed: give a number from 0")
-        if not self.bias_correlation_time > 0:
+        if not self.bias_correlation_time >= 0:
             raise SensorError(
                 f"bias_correlation_time {self.bias_correlation_time} is not allowed: "
-                "give a positive time in seconds"
+                "give seconds from 0, at which there is no such bias"
             )
 
     def white_sigma(self, dt: float) -> float:
@@ -55,6 +55,8 @@ class NoiseParameters:
 
     def bias_step(self, dt: float) -> tuple[float, float]:
         """Decay and drive of the bias over dt [s]: XTDrone (12), exactly discretised."""
+        if self.bias_correlation_time == 0.0:  # sitl_gazebo's equations in the limit
+            return 0.0, 0.0
         if math.isinf(self.bias_correlation_time):
             return 1.0, self.random_walk * math.sqrt(dt)
         decay = math.exp(-dt / self.bias_correlation_time)

@@ -15,6 +15,7 @@ from typing import Any
 
 from xtdrone_core import SensorBlock
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.sdf_numbers import leading_numbers
 
 from .errors import SensorError
 from .noise import NoiseParameters
@@ -189,13 +190,10 @@ def number_of(block: SensorBlock, tag: str, value: Any) -> float:  # text or a n
     Raises:
         SensorError: It is none, or not finite.
     """
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
+    numbers, _ = leading_numbers(str(value), 1)
+    if not numbers or not math.isfinite(numbers[0]):
         raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value}': give a number")
-    return number
+    return numbers[0]
 
 
 def refuse_near_miss(block: SensorBlock, tag: str, known: Iterable[str], likeness: float) -> None:
@@ -214,7 +212,7 @@ def refuse_near_miss(block: SensorBlock, tag: str, known: Iterable[str], likenes
 def _check_signs(block: SensorBlock, values: Mapping[str, Any], tags: Tags) -> None:
     """Rejects negative values, and 0 for divisors."""
     for name, value in values.items():
-        above = name in _ABOVE_ZERO or name.endswith(("bias_correlation_time", "_range"))
+        above = name in _ABOVE_ZERO or name.endswith("_range")
         if (
             name not in tags.signed
             and name not in tags.lists
@@ -227,9 +225,9 @@ def _check_signs(block: SensorBlock, values: Mapping[str, Any], tags: Tags) -> N
 
 
 def _numbers(block: SensorBlock, tag: str, value: object, count: int) -> tuple[float, ...]:
-    tokens = str(value).split()
-    if len(tokens) != count:
+    numbers, _ = leading_numbers(str(value), count)
+    if not numbers or not all(map(math.isfinite, numbers)):
         raise SensorError(
             f"<{tag}> of {block.kind} '{block.name}' is '{value}': give {count} numbers"
         )
-    return tuple(number_of(block, tag, token) for token in tokens)
+    return numbers

@@ -59,7 +59,8 @@ def film(
     from xtdrone_core.errors import XtdroneError, unknown_name
     from xtdrone_core.runs import run_folder
     from xtdrone_sim.viewing import film as films
-    from xtdrone_sim.viewing.cameras import CAMERAS, Camera
+    from xtdrone_sim.viewing.camera_kinds import CAMERAS
+    from xtdrone_sim.viewing.cameras import Camera
     from xtdrone_sim.viewing.flights import Replay
     from xtdrone_sim.viewing.stage import Stage
 

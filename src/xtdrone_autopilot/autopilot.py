@@ -41,6 +41,7 @@ from .errors import AutopilotError
 from .fixed_wing.stack import FixedWing
 from .gimbal.manager import GimbalManager
 from .gimbal.mount import Mount
+from .interfaces import ObservesActuators
 from .mavlink.commands import Commands
 from .mavlink.description.answers import Answers, EventProtocol
 from .mavlink.device_commands import DeviceCommands
@@ -49,6 +50,7 @@ from .mavlink.files.log_download import LogDownload
 from .mavlink.links import HERE, TICK_US, Links
 from .mavlink.messages import Messages, Presence
 from .mavlink.mission_protocol import MissionProtocol
+from .mavlink.origin import OriginMessages
 from .mavlink.parameter_protocol import ParameterProtocol
 from .mavlink.set_points import SetPointMessages
 from .mavlink.setup_signing import SetupSigning
@@ -75,6 +77,7 @@ from .safety.rotor_monitor import RotorMonitor
 from .state.clock import LOOP_S, LOOP_US, StepClock
 from .state.flight_state import FlightState
 from .state.handlers import declared
+from .state.local_origin import LocalOrigins
 from .state.outbox import WARNING, Outbox
 from .state.readings import Readings
 from .state.vehicle_status import describe_bodies, new_status, thrust_normalised
@@ -139,6 +142,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         parameters, battery, estimator, navigator, fixed_wing, vtol, flight, missions,
             arming_checks, failsafes, commander, offboard, failures, balance, mixer, mount,
             outbox: Parts.
+        local_origins: Where clients see each vehicle's local positions from.
         position_control, velocity_control, attitude_control, rate_control: The control loops.
         commands: (N, A) of the actuators, as of the last step.
         log: The FleetLog, or None.
@@ -172,6 +176,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         "vtol",
         "mount",
         "gimbals",
+        "local_origins",
         "commands",
         "log",
     )
@@ -202,6 +207,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         """
         n = fleet.n
         self.origin = (origin[0], origin[1], origin[2])
+        self.local_origins = LocalOrigins(n, self.origin)
         self.clock = StepClock(n=n)
         self.readings = Readings(SensorBatch.empty(n))
         self.outbox = Outbox(n, self.clock, on_text)
@@ -253,6 +259,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.attitude_control = made["attitude_control"]
         self.rate_control = made["rate_control"]
         self.mixer = made["mixer"]
+        self._observers = [part for part in made.values() if isinstance(part, ObservesActuators)]
 
     def _make_navigation(self, fleet: FleetModel) -> None:
         """Modes, missions and failsafes."""
@@ -347,6 +354,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         )
         autopilot.readings.sensors = context.sensors
         try:
+            if scenario.origin == "own":
+                autopilot.local_origins.begin_at([spec.pos for spec in scenario.vehicles])
             preload(autopilot.parameters, autopilot.missions, scenario, context.origin)
             names = [vehicle.name for vehicle in scenario.vehicles]
             if folder is not None:
@@ -380,6 +389,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.clock,
             self.readings,
             self.origin,
+            self.local_origins,
         )
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
         self.outbox.log = self.log
@@ -436,6 +446,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
                 self.clock,
                 self.readings,
                 self.origin,
+                self.local_origins,
                 self._rotor_mask,
                 self.outbox.events,
                 (self.mount, self.gimbals),
@@ -478,13 +489,15 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.failures,
             self.take_pose,
             clock,
-            self.origin,
+            self.local_origins,
             outbox,
         )
+        origins = OriginMessages(self.local_origins, self.parameters, clock, outbox, links)
         return Messages(
             outbox,
             commands,
             set_points,
+            origins,
             parameters,
             missions,
             FileServer(self.log, self.parameter_files, links),
@@ -527,6 +540,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
     def _control(self, dt: float) -> None:
         """Turns the set-points of the modes into actuator commands."""
         p, values = self.status, self.parameters.values
+        for observer in self._observers:
+            observer.observe(p, self.estimator, self.readings.sensors, self.commands, dt)
         if self.clock.any_due(LOOP_US):
             for loop in (self.position_control, self.velocity_control):
                 loop.step(p, values, self.estimator, LOOP_S)

@@ -11,7 +11,8 @@ adapt(args, words), writes words that the parser does not take as it takes them.
         parser.set_defaults(run=_run)
 
 When a subcommand is named, only its module is loaded. The help of the whole command loads all
-of them, so these modules import what is slow inside run().
+of them, so these modules, and those that declare options, import what is slow inside functions:
+NumPy, SciPy, Numba and what needs them. tests/core/test_start.py lists what they may load.
 """
 
 import argparse
@@ -123,11 +124,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
-        parser = build_parser(arguments)
         if "_ARGCOMPLETE" in os.environ:
-            import argcomplete
-
-            argcomplete.autocomplete(parser)
+            _complete()
+        parser = build_parser(arguments)
         args = parser.parse_args(arguments)
         status = args.run(args) or 0
         sys.stdout.flush()
@@ -149,6 +148,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         print("xtdrone: the memory does not suffice for that", file=sys.stderr)
         return 1
+
+
+def _complete() -> None:
+    """Answers a shell that completes a command line, and ends the process."""
+    import argcomplete
+
+    line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))]
+    ended = line.split()[int(os.environ["_ARGCOMPLETE"]) :][: None if line[-1:].isspace() else -1]
+    commands = registry.entries(GROUP)
+    argcomplete.autocomplete(build_parser([word for word in ended[:1] if word in commands]))
 
 
 def _reason(error: OSError) -> str:

@@ -12,30 +12,32 @@ and NumPy arrays by name, which snapshot.write() stores without pickle. load() r
 the same scenario, and the flight continues bit for bit.
 """
 
+from __future__ import annotations  # so that a command that only names a contract needs no NumPy
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
-
 from .errors import ScenarioError
-from .state import (
-    Contacts,
-    Estimates,
-    FleetState,
-    Reading,
-    SensorBatch,
-    SensorDescription,
-    SetPoints,
-)
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import numpy as np
 
     from .fleet_model import FleetModel
     from .runs.log_file import LogGaps
     from .runs.snapshot import Rows
     from .scenario.scenario import Scenario
+    from .state import (
+        Contacts,
+        Estimates,
+        FleetState,
+        Reading,
+        SensorBatch,
+        SensorDescription,
+        SetPoints,
+    )
 
 Snapshot = Mapping[str, Any]  # numbers, strings, lists, arrays, and mappings of these
 Part = TypeVar("Part")
@@ -166,7 +168,7 @@ class WorldEditor(Protocol):
 class Regroupable(Protocol):
     """An engine or autopilot that continues a flight with more or fewer vehicles."""
 
-    def regroup(self, before: Any, rows: "Rows") -> None:  # Self, which Python 3.10 lacks
+    def regroup(self, before: Any, rows: Rows) -> None:  # Self, which Python 3.10 lacks
         """Takes over state and links of the vehicles that were in the former fleet, too.
 
         Args:
@@ -190,11 +192,11 @@ class RemovableVehicles(Protocol):
 class AutopilotContext:
     """Everything that an autopilot is built from."""
 
-    scenario: "Scenario"
-    fleet: "FleetModel"  # the vehicles that it flies
+    scenario: Scenario
+    fleet: FleetModel  # the vehicles that it flies
     origin: Sequence[float]  # latitude, longitude [rad] and height [m] of the world's origin
     magnetic_field: Sequence[float]  # (3,) world ENU [T]
-    folder: "Path | None"  # run folder for logs; None writes none
+    folder: Path | None  # run folder for logs; None writes none
     links: bool  # open the MAVLink ports
     on_text: Callable[[int, int, str], None]  # takes each message: vehicle, severity, text
     sensors: SensorBatch  # the readings of each step are written to it
@@ -204,7 +206,7 @@ class Autopilot(Stateful, Protocol):
     """Turns sensor readings into actuator commands, and communicates by MAVLink."""
 
     @classmethod
-    def for_scenario(cls, context: AutopilotContext) -> "Autopilot":
+    def for_scenario(cls, context: AutopilotContext) -> Autopilot:
         """Returns the autopilot of a scenario's fleet.
 
         Raises:
@@ -252,7 +254,7 @@ class ExternalPose(Protocol):
 class Logging(Protocol):
     """An autopilot that writes logs of its own."""
 
-    def collect_gaps(self, gaps: "LogGaps") -> None:
+    def collect_gaps(self, gaps: LogGaps) -> None:
         """Called once, before the first step: what the disk does not take is noted there."""
 
 
@@ -328,13 +330,13 @@ class Agent(Stateful, Protocol):
 class Flight(Protocol):
     """The part of a simulation that an Attachable Agent may access."""
 
-    scenario: "Scenario"
-    folder: "Path | None"  # run folder
-    fleet: "FleetModel"
+    scenario: Scenario
+    folder: Path | None  # run folder
+    fleet: FleetModel
     autopilot: Autopilot
     t_us: int
     observers: list[Observer]
-    log_gaps: "LogGaps"
+    log_gaps: LogGaps
 
     @property
     def state(self) -> FleetState:
@@ -364,7 +366,7 @@ class Attachable(Protocol):
 class Reporting(Protocol):
     """An Agent with results after its flight."""
 
-    def report(self, folder: "Path") -> object:
+    def report(self, folder: Path) -> object:
         """Writes results and plots to the run folder, and prints a summary."""
 
 

@@ -13,6 +13,7 @@ import io
 import json
 import math
 import os
+import re
 import stat
 import struct
 import zipfile
@@ -45,6 +46,8 @@ DAMAGED = (
     zlib.error,
     struct.error,
 )
+_COMMENT = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_PRINTED = re.compile(rb"[^\r\n]")
 _DEPTH = 100  # greatest nesting of lists and mappings
 _VALUES = 1_000_000  # greatest number of values in one document, after its references are expanded
 _YAML = "tag:yaml.org,2002:"
@@ -274,6 +277,8 @@ def parse_xml(
 ) -> Element:
     """The root element (lxml's) of a document: elements only, no comments, no entities of its own.
 
+    Comments may hold hyphens, which XML forbids: Gazebo's TinyXML ends a comment at the first -->.
+
     Args:
         data: The document.
         name: Name of its file, for messages.
@@ -287,7 +292,7 @@ def parse_xml(
 
     try:
         root = etree.fromstring(
-            data.removeprefix(codecs.BOM_UTF8),
+            without_comments(data.removeprefix(codecs.BOM_UTF8)),
             etree.XMLParser(
                 remove_comments=True,
                 remove_pis=True,
@@ -305,6 +310,14 @@ def parse_xml(
     if described.doctype:
         raise error(f"{name}: has a DOCTYPE: take it out, and write its entities out")
     return root
+
+
+def without_comments(data: bytes) -> bytes:
+    """An XML document in which blanks stand for the comments; its lines keep their numbers."""
+    return _COMMENT.sub(
+        lambda found: _PRINTED.sub(b" ", found[0]) if found[0].startswith(b"<!--") else found[0],
+        data,
+    )
 
 
 def open_zip(

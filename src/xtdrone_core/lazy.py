@@ -1,8 +1,12 @@
-"""Names of a package that are loaded where they are first used, so that its import is quick."""
+"""What is loaded where it is first used, so that imports are quick."""
 
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 
@@ -30,3 +34,35 @@ def lazy_exports(
         return sorted({*vars(sys.modules[package]), *exports})
 
     return load, names
+
+
+def after_import(module: str, action: Callable[[], None]) -> None:
+    """Calls action() once a module of another package has been imported, or now if it has been."""
+    if module in sys.modules:
+        action()
+    else:
+        sys.meta_path.insert(0, _Watch(module, action))
+
+
+class _Watch(MetaPathFinder):
+    """Finds one module as the other finders do, and calls an action after its import."""
+
+    def __init__(self, module: str, action: Callable[[], None]) -> None:
+        self._module, self._action = module, action
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        if fullname != self._module:
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(fullname)
+        if spec is None or spec.loader is None:
+            sys.meta_path.insert(0, self)
+            return None
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            self._action()
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec

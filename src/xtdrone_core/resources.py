@@ -10,8 +10,13 @@ from .errors import ScenarioError, XtdroneError, shown, unknown_name
 
 TEMPLATES = {
     ".jinja": "PX4's scripts/jinja_gen.py",
+    ".jinja2": "PX4's scripts/jinja_gen.py",
+    ".j2": "PX4's scripts/jinja_gen.py",
     ".erb": "erb FILE > FILE.sdf",
+    ".rsdf": "erb FILE > FILE.sdf",
+    ".em": "empy FILE > FILE.sdf",
 }  # programs that render these files
+_XACRO, _URDF = ".xacro", ".urdf"  # suffixes
 _CONFIG = "model.config"  # names a model's SDF files, one for each version of SDF
 
 
@@ -63,16 +68,42 @@ def model_sdf(folder: Path) -> Path:
     ):
         if files.is_file(path):
             return path
-    for template in sorted(
-        path for suffix in (*TEMPLATES, ".xacro") for path in folder.glob(f"*{suffix}")
-    ):
-        how = TEMPLATES.get(template.suffix, f"xacro {template.name}")
+    sources = _sources(folder)
+    if sources:
+        what, how = _first_step(sources[0])
+        raise ScenarioError(f"'{folder}' has {what} only, {sources[0].name}: {how}")
+    if alone:
         raise ScenarioError(
-            f"'{folder}' has a template only, {template.name}: render it first ({how})"
+            f"'{folder}' has {len(alone)} SDF files, {', '.join(path.name for path in alone)}: "
+            "name one of them" + (f"; its {_CONFIG} names '{named}'" if named else "")
         )
     raise ScenarioError(
-        f"'{folder}' has no SDF file" + (f": its {_CONFIG} names '{named}'" if named else "")
+        f"'{folder}' has no SDF file"
+        + (f": its {_CONFIG} names '{named}'" if named else ": give a model's folder or file")
     )
+
+
+def is_model_folder(folder: Path) -> bool:
+    """Whether a folder is a model's: it has a model.config, an SDF file, or what becomes one."""
+    return files.is_file(folder / _CONFIG) or any(folder.glob("*.sdf")) or bool(_sources(folder))
+
+
+def _sources(folder: Path) -> list[Path]:
+    """The files of a folder that an SDF file can be made of."""
+    return sorted(
+        path
+        for suffix in (*TEMPLATES, _XACRO, _URDF)
+        for path in folder.glob(f"*{suffix}")
+        if files.is_file(path)
+    )
+
+
+def _first_step(source: Path) -> tuple[str, str]:
+    """What a file is that becomes SDF, and how it does."""
+    if source.suffix == _URDF:
+        return "URDF", f"convert it first (gz sdf -p {source.name} > {source.stem}.sdf)"
+    how = TEMPLATES.get(source.suffix, f"xacro {source.name}")
+    return "a template", f"render it first ({how})"
 
 
 def _newest(config: Path) -> str:
@@ -190,7 +221,7 @@ def mission_plan(name: Path | str) -> Path:
 
 
 def _find(what: str, name: str, path: Path, names: Callable[[], list[str]]) -> Path:
-    given = "/" in name or name.endswith((".sdf", ".world", ".xacro"))
+    given = "/" in name or Path(name).suffix != ""
     if given:
         path = Path(os.path.realpath(os.path.expanduser(name)))
     if files.is_folder(path):

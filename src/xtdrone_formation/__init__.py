@@ -6,11 +6,12 @@ from xtdrone_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from .assignment import Transition as Transition, assign as assign, plan as plan
+    from .declarations import Radio as Radio
     from .errors import FormationError as FormationError
     from .formation import Formation as Formation
     from .formations import names as names, separation as separation, slots as slots
     from .leaders import Leader as Leader
-    from .network import NeighbourState as NeighbourState, Network as Network, Radio as Radio
+    from .network import NeighbourState as NeighbourState, Network as Network
     from .schemes import (
         Follower as Follower,
         FollowerParameters as FollowerParameters,
@@ -31,7 +32,7 @@ _EXPORTS = {
     "Leader": ".leaders:Leader",
     "NeighbourState": ".network:NeighbourState",
     "Network": ".network:Network",
-    "Radio": ".network:Radio",
+    "Radio": ".declarations:Radio",
     "Follower": ".schemes:Follower",
     "FollowerParameters": ".schemes:FollowerParameters",
     "SelfState": ".schemes:SelfState",

@@ -11,19 +11,13 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option, options_of
 
 from . import schemes
+from .declarations import FORMATION, FORMATIONS, SCHEME, SCHEMES, TOPOLOGY, TRANSITION_SPEED, Radio
 from .evaluation import report
-from .flight import DEFAULT_FORMATIONS, GROUND_CLEARANCE, FormationFlight, event_values
+from .flight import GROUND_CLEARANCE, FormationFlight, event_values
 from .formation import Formation
-from .formations import names as all_formations
 from .leaders import Leader, PathLeader
-from .network import TOPOLOGIES, Radio
 from .schemes import Follower
 
-# Options of Agents, of `xtdrone formation` and of its viewer.
-FORMATION = Option("a name, or a CSV file with a row x,y,z for each follower", names=all_formations)
-SCHEME = Option("of communication and control, or module:Class", names=schemes.SCHEMES.names)
-TOPOLOGY = Option("communication graph", choices=("", *TOPOLOGIES), unset="the scheme's")
-TRANSITION_SPEED = Option("largest speed of a transition", unit="m/s", least=0.01, most=100.0)
 _RETRY_US = 1_000_000  # time after which a mode request is repeated [us]
 
 
@@ -39,16 +33,10 @@ class FormationAgent(FormationFlight):
     def __init__(
         self,
         n: int,
-        formations: Annotated[
-            Sequence[str],
-            Option(
-                "in order: names, or CSV files with a row x,y,z for each follower",
-                names=all_formations,
-            ),
-        ] = DEFAULT_FORMATIONS,
-        scheme: Annotated[str | tuple[Leader, Follower], SCHEME] = "centralised",
-        topology: Annotated[str, TOPOLOGY] = "",
-        transition_speed: Annotated[float, TRANSITION_SPEED] = 3.0,
+        formations: Annotated[Sequence[str], FORMATIONS.option] = FORMATIONS.default,
+        scheme: Annotated[str | tuple[Leader, Follower], SCHEME.option] = SCHEME.default,
+        topology: Annotated[str, TOPOLOGY.option] = TOPOLOGY.default,
+        transition_speed: Annotated[float, TRANSITION_SPEED.option] = TRANSITION_SPEED.default,
         **options: Annotated[Any, Radio],  # each of its own type: see below
     ) -> None:
         """Computes all formations, so that errors are found before the flight.
@@ -62,7 +50,7 @@ class FormationAgent(FormationFlight):
         """
         radio = Radio(**_pop_fields(options, Radio))
         if isinstance(scheme, str):
-            kind = schemes.SCHEMES.load(scheme).Parameters
+            kind = SCHEMES.load(scheme).Parameters
             parameters = kind(**_pop_fields(options, kind))
             self._scheme = scheme
             leader, follower = schemes.scheme(scheme, radio, parameters, topology)
@@ -76,7 +64,7 @@ class FormationAgent(FormationFlight):
     @classmethod
     def more_options(cls, given: Mapping[str, str]) -> tuple[type, ...]:
         """Returns the parameters of the scheme that is given."""
-        return (schemes.SCHEMES.load(given.get("scheme", "centralised")).Parameters,)
+        return (SCHEMES.load(given.get("scheme", SCHEME.default)).Parameters,)
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Takes the hovering start grid as the first formation."""

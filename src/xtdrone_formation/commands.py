@@ -13,8 +13,8 @@ from xtdrone_core.scenario.vehicles import MAX_FLEET
 from xtdrone_core.windows import display
 
 from . import options
+from .declarations import SOURCES, formation_names
 from .errors import FormationError
-from .evaluation.recordings import SOURCES
 
 EXAMPLES = """examples:
   xtdrone formation show pyramid --n 9 --out pyramid.png
@@ -57,7 +57,7 @@ def _add_show(actions: Subparsers) -> None:
     name = show.add_argument(
         "name", help="a formation, or a CSV file with a row x,y,z for each follower"
     )
-    name.completer = _formation_names
+    name.completer = lambda **_: list(formation_names())
     show.add_argument(
         "--n", type=_VEHICLES, default=9, help="number of vehicles, the leader included"
     )
@@ -85,12 +85,6 @@ def _adapt(args: Namespace, words: list[str]) -> list[str]:
         takes = word.startswith("--set") and equals and name in vars(args)
         out += [f"--{name}", value] if takes else [word, given] if word == "--set" else [word]
     return out
-
-
-def _formation_names(**_: object) -> list[str]:
-    from .formations import names
-
-    return names()
 
 
 def _add_flight(parser: argparse.ArgumentParser) -> None:
@@ -184,7 +178,7 @@ def _sources(text: str) -> list[str]:
 def _show(args: Namespace) -> None:
     from . import formations
 
-    offsets = options.shape_of(args).slots(args.name, args.n)
+    offsets = formations.shaped(args.name, args.n, options.shape_of(args))
     name = Path(args.name).stem
     if args.out:
         from .evaluation import plots

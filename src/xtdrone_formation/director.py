@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .flight import DEFAULT_FORMATIONS, FormationFlight
+from .declarations import DEFAULT_FORMATIONS
+from .flight import FormationFlight
 
 
 class Director(FormationFlight):

@@ -14,11 +14,11 @@ from xtdrone_core.scenario.options import Option
 
 from . import settling
 from .assignment import Transition
+from .declarations import FORMATIONS, Shape
 from .errors import FormationError
-from .formations import Shape, names as all_formations
+from .formations import names as all_formations, shaped
 from .settling import SETTLED_S, in_place
 
-DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
 GROUND_CLEARANCE = 2.5  # lowest slot above the ground [m]
 _RETURN_HOLD_S = 1.0  # hover above the start grid before the descent [s]
 
@@ -44,13 +44,7 @@ class FormationFlight(FlightAgent, Configured):
     def __init__(
         self,
         n: int,
-        formations: Annotated[
-            Sequence[str],
-            Option(
-                "in order: names, or CSV files with a row x,y,z for each follower",
-                names=all_formations,
-            ),
-        ] = DEFAULT_FORMATIONS,
+        formations: Annotated[Sequence[str], FORMATIONS.option] = FORMATIONS.default,
         hold: Annotated[
             float,
             Option(
@@ -79,7 +73,7 @@ class FormationFlight(FlightAgent, Configured):
         """Computes all formations, so that errors are found before the flight.
 
         n vehicles, the leader included; on_event(t_us, name, **values) is called at each event;
-        **shape are fields of formations.Shape.
+        **shape are fields of Shape.
 
         Raises:
             FormationError: A formation is unknown or does not fit n vehicles.
@@ -96,7 +90,7 @@ class FormationFlight(FlightAgent, Configured):
             )
         self.names = names
         size = Shape(**shape)
-        self.slots = [size.slots(name, n) for name in names]
+        self.slots = [shaped(name, n, size) for name in names]
         lowest = min(min(slots[:, 2].min() for slots in self.slots), 0.0)
         super().__init__(
             n, height=GROUND_CLEARANCE - lowest, on_event=on_event, time_out=60.0 - 2.0 * lowest

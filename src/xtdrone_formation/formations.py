@@ -3,9 +3,7 @@
 Offsets are in world axes (x east, y north, z up) [m] and do not rotate with the leader.
 """
 
-import csv
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +13,14 @@ from scipy.spatial.transform import Rotation
 
 from xtdrone_core import files
 from xtdrone_core.errors import shown, unknown_name
-from xtdrone_core.scenario.options import option
 from xtdrone_core.scenario.vehicles import FARTHEST, MAX_FLEET, grid as start_grid
+from xtdrone_core.tables import read_table
 
+from .declarations import MAX_SCALE, Shape
 from .errors import FormationError
 from .shapes import GENERATORS, XTDRONE
 
 MIN_SLOT_SEPARATION = 1.5  # minimum distance between two vehicles of a formation [m]
-MAX_SCALE = 1e4  # largest scale; also the largest spacing [m]
 MIN_HEIGHT = 1.0  # height above the ground of slots below the leader [m]
 _LEVEL = 0.5  # distance below the leader up to which a slot counts as level with it [m]
 DEFAULT_SPACING = 2.0  # spacing of generated formations, as in XTDrone's of nine [m]
@@ -155,45 +153,25 @@ def lifted(offsets: np.ndarray, height: float) -> np.ndarray:
     return offsets + [0.0, 0.0, rise] if rise > 0.0 else offsets
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Size, rotation and height of formations; fields as the arguments of slots()."""
+def shaped(name: str, n: int, shape: Shape) -> np.ndarray:
+    """Returns offsets (n - 1, 3) of a formation of some shape, world axes [m].
 
-    spacing: float | None = option(
-        None,
-        "minimum distance between two vehicles",
-        unit="m",
-        least=0.0,
-        most=MAX_SCALE,
-        unset="the formation's; 0 as well",
-    )
-    scale: float = option(1.0, "factor on all offsets", least=0.0, most=MAX_SCALE)
-    rotation: float = option(0.0, "about the up axis", unit="deg", least=-3600.0, most=3600.0)
-    rise: float = option(
-        0.0,
-        "of all slots above the leader, for one on the ground",
-        unit="m",
-        least=0.0,
-        most=MAX_SCALE,
-    )
-
-    def slots(self, name: str, n: int) -> np.ndarray:
-        """Returns offsets (n - 1, 3) of a formation from the leader, world axes [m].
-
-        Raises:
-            FormationError: As slots().
-        """
-        return slots(name, n, self.scale, math.radians(self.rotation), self.spacing or None) + [
-            0.0,
-            0.0,
-            self.rise,
-        ]
+    Raises:
+        FormationError: As slots().
+    """
+    rotation, spacing = math.radians(shape.rotation), shape.spacing or None
+    return slots(name, n, shape.scale, rotation, spacing) + [0.0, 0.0, shape.rise]
 
 
 def _raw(name: str, n: int) -> tuple[np.ndarray, float | None]:
     """Returns offsets (n - 1, 3), and the spacing to scale them to; None: do not scale."""
-    if name.endswith(".csv"):
+    if is_table(name):
         return read_csv(name, n), None
+    if files.is_file(Path(name).expanduser()):
+        raise FormationError(
+            f"'{shown(name)}' is a file and no formation: a table of slots is a file that ends in "
+            ".csv, with x,y,z in metres, separated by commas, in a row for each follower"
+        )
     table = XTDRONE.get(n, {})
     if name in _WAITING:
         rows = table["origin"] if table else start_grid(n)[1:]
@@ -211,6 +189,11 @@ def _raw(name: str, n: int) -> tuple[np.ndarray, float | None]:
     return np.array(generate(n - 1), dtype=float).reshape(-1, 3), DEFAULT_SPACING
 
 
+def is_table(name: str) -> bool:
+    """Returns whether the name of a formation is that of a file with its slots."""
+    return name.lower().endswith(".csv")
+
+
 def read_csv(path: Path | str, n: int) -> np.ndarray:
     """Reads offsets from a CSV file: a row x, y, z [m] per follower, with an optional header.
 
@@ -218,16 +201,8 @@ def read_csv(path: Path | str, n: int) -> np.ndarray:
         FormationError: The file is missing, a row is not three numbers, or there are not n - 1
             rows.
     """
-    text = files.read_text(Path(path).expanduser(), "formation file", error=FormationError)
-    try:
-        rows = [
-            row
-            for row in csv.reader(text.split("\n"))
-            if row and not row[0].lstrip().startswith("#")
-        ]
-    except csv.Error as error:
-        raise FormationError(f"cannot read formation file '{shown(path)}': {error}") from error
-    if rows and [cell.strip().lower() for cell in rows[0]] == ["x", "y", "z"]:
+    rows = read_table(Path(path).expanduser(), "formation file", FormationError)
+    if rows and [cell.lower() for cell in rows[0]] == ["x", "y", "z"]:
         rows = rows[1:]
     offsets = []
     for number, row in enumerate(rows, 1):

@@ -11,8 +11,9 @@ from xtdrone_core.errors import shown
 from xtdrone_core.runs.snapshot import Memory
 
 from .assignment import Motion, Transition, plan
+from .declarations import Radio
 from .errors import FormationError
-from .network import Radio, topology
+from .network import topology
 
 
 class Leader(Memory):

@@ -18,24 +18,11 @@ from scipy.spatial import cKDTree
 from xtdrone_core.contracts import Snapshot
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs.snapshot import Memory
-from xtdrone_core.scenario.options import option
 
+from .declarations import TOPOLOGIES, Radio
 from .errors import FormationError
 
 PACKET = 12  # columns of a packet: position, velocity, slot, slot velocity
-
-TOPOLOGIES = {
-    "star": "all hear the leader",
-    "complete": "all hear all",
-    "chain": "each hears the one before it",
-    "ring": "a chain whose ends are connected too",
-    "nearest": "each hears the nearest of those closer to the leader",
-}
-
-
-def descriptions() -> dict[str, str]:
-    """Returns a line on each topology, for `xtdrone list`."""
-    return TOPOLOGIES
 
 
 def topology(kind: str | npt.ArrayLike, offsets: npt.ArrayLike, neighbours: int = 3) -> np.ndarray:
@@ -112,39 +99,6 @@ def _check_reached(edges: np.ndarray, n: int) -> None:
             f"vehicle {missing[0]} is not connected to the leader in this "
             "topology: add an edge from a vehicle that is"
         )
-
-
-@dataclass(frozen=True)
-class Radio:
-    """Properties of the links between vehicles."""
-
-    delay: float = option(0.0, "of packets between vehicles", unit="s", least=0.0, most=60.0)
-    loss: float = option(0.0, "fraction of the packets that is lost", least=0.0, most=1.0)
-    range: float = option(math.inf, "of the radio; inf = no limit", unit="m", least=0.0)
-    leader_lost: tuple[float, ...] = option(
-        (),
-        "begin and end of an outage of the leader's packets, simulated time",
-        unit="s",
-        least=0.0,
-        metavar="FROM,TO",
-    )
-    seed: int = 1  # seed of the losses
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.delay) and self.delay >= 0):
-            raise FormationError(f"delay {self.delay} is not allowed: give 0 or more seconds")
-        if not 0 <= self.loss <= 1:
-            raise FormationError(f"loss {self.loss} is not allowed: give a probability, 0 to 1")
-        if not self.range > 0:
-            raise FormationError(
-                f"range {self.range} is not allowed: give a positive number of metres"
-            )
-        lost = self.leader_lost
-        if np.shape(lost) not in ((0,), (2,)) or (len(lost) and not 0 <= lost[0] < lost[1]):
-            raise FormationError(
-                f"leader_lost {lost} is not allowed: give two times in seconds, "
-                "start and end of the outage of the leader"
-            )
 
 
 @dataclass(slots=True)

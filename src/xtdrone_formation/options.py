@@ -3,23 +3,19 @@
 import argparse
 
 from xtdrone_core import registry
-from xtdrone_core.scenario.arguments import add, arguments_of, fields_of
+from xtdrone_core.scenario.arguments import add, fields_of
 from xtdrone_core.scenario.options import options_of
 
-from .agents import FormationAgent
-from .formations import Shape
-from .network import Radio
-
-_OF_SCHEMES = "scheme", "topology", "transition_speed"
+from .declarations import FORMATIONS, SCHEME, TOPOLOGY, TRANSITION_SPEED, Radio, Shape
 
 
 def add_formations(parser: argparse.ArgumentParser) -> None:
     """Adds the formations to fly."""
-    add(parser, [arguments_of(FormationAgent)["formations"]])
+    add(parser, [FORMATIONS])
 
 
 def add_shape(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of formations.Shape."""
+    """Adds the options of Shape."""
     add(parser, fields_of(Shape).values())
 
 
@@ -29,9 +25,8 @@ def shape_of(args: argparse.Namespace) -> Shape:
 
 
 def add_scheme(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of schemes.scheme() and network.Radio."""
-    known = arguments_of(FormationAgent)
-    add(parser, [known[name] for name in (*_OF_SCHEMES, *options_of(Radio))])
+    """Adds the options of schemes.scheme() and Radio."""
+    add(parser, [SCHEME, TOPOLOGY, TRANSITION_SPEED, *fields_of(Radio).values()])
 
 
 def radio_of(args: argparse.Namespace) -> Radio:

@@ -11,16 +11,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xtdrone_core import registry
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.listing import described
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.scenario.arguments import fields_of
 from xtdrone_core.scenario.options import option
 
+from .declarations import SCHEMES, TOPOLOGIES, Radio
 from .errors import FormationError
 from .leaders import ConsensusLeader, Leader
-from .network import TOPOLOGIES, NeighbourState, Radio, separation_pairs
+from .network import NeighbourState, separation_pairs
 
 PERIOD_US = 20_000  # packets and set-points [us]
 _SHARPNESS = 8  # exponent of the smooth limit: 1 % below identity at 0.7 of the limit
@@ -231,9 +231,6 @@ class AccelerationConsensusFollower(ConsensusFollower):
         """Tracks the velocity of the first-order law, with damping."""
         desired = super().control(t_us, own, neighbours)
         return own.slot_acc + self.parameters.damping * (desired - own.vel)
-
-
-SCHEMES = registry.Group("scheme", "xtdrone.schemes", "xtdrone_formation.schemes:Follower")
 
 
 def descriptions() -> dict[str, Any]:

@@ -9,10 +9,11 @@ from xtdrone_core import KEEP, Estimates, Mode, SetPoints
 
 from . import formations
 from .assignment import hold, plan
+from .declarations import Radio, Shape
 from .errors import FormationError
 from .flight import GROUND_CLEARANCE, event_values
 from .formation import Formation
-from .network import Radio, topology
+from .network import topology
 from .schemes import scheme
 
 PERIOD_US = 40_000  # set-points over topics [us]; XTDrone's communication sends at 30 Hz
@@ -23,7 +24,7 @@ _RETRY_US = 1_000_000  # time after which OFFBOARD is requested again [us]
 class CommandQueue:
     """Checks commands for a leader and keeps the latest until it is executed."""
 
-    def __init__(self, n: int, shape: formations.Shape = formations.Shape()) -> None:
+    def __init__(self, n: int, shape: Shape = Shape()) -> None:
         """Makes an empty queue for a formation of n vehicles."""
         self.n = n
         self._shape = shape
@@ -35,7 +36,7 @@ class CommandQueue:
         Raises:
             FormationError: A formation that n vehicles cannot fly.
         """
-        if command not in (RELEASE, *formations.names()) and not command.endswith(".csv"):
+        if command not in (RELEASE, *formations.names()) and not formations.is_table(command):
             return False
         if command != RELEASE:
             self.slots(command)
@@ -49,7 +50,7 @@ class CommandQueue:
 
     def slots(self, name: str) -> np.ndarray:
         """Returns slots (N - 1, 3) of a formation [m]."""
-        return self._shape.slots(name, self.n)
+        return formations.shaped(name, self.n, self._shape)
 
 
 class PatternLeader:
@@ -58,7 +59,7 @@ class PatternLeader:
     def __init__(
         self,
         n: int,
-        shape: formations.Shape = formations.Shape(),
+        shape: Shape = Shape(),
         speed: float = 3.0,
         on_event: Callable[..., None] | None = None,
     ) -> None:
@@ -127,7 +128,7 @@ class FormationService:
         n: int,
         scheme_name: str = "centralised",
         radio: Radio = Radio(),
-        shape: formations.Shape = formations.Shape(),
+        shape: Shape = Shape(),
         speed: float = 3.0,
         topology: str = "",
         on_event: Callable[..., None] | None = None,

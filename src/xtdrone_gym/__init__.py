@@ -4,22 +4,28 @@
 
     env = gymnasium.make_vec("xtdrone/Position-v0", num_envs=1024)
 
-An import registers the tasks where Gymnasium is installed;
-gymnasium.make("xtdrone_gym:xtdrone/Position-v0") does so itself.
+An import registers the tasks, in whatever order the two are imported;
+gymnasium.make("xtdrone_gym:xtdrone/Position-v0") does so itself. Tasks, TaskBatch, policies and
+`xtdrone learn` do without Gymnasium, and do not load it.
 """
 
-try:
+from xtdrone_core.lazy import after_import
+
+
+def _register() -> None:
+    """Registers the tasks with Gymnasium."""
     import gymnasium
-except ModuleNotFoundError:  # tasks, TaskBatch, policies and `xtdrone learn` do without
-    pass
-else:
+
     from .tasks import TASKS
 
-    for _name in TASKS:
+    for name in TASKS:
         gymnasium.register(
-            f"xtdrone/{_name}",
+            f"xtdrone/{name}",
             entry_point="xtdrone_gym.interfaces.single_env:BatchEnv",
             vector_entry_point="xtdrone_gym.interfaces.vector_env:BatchVectorEnv",
-            kwargs={"task": _name},
+            kwargs={"task": name},
             disable_env_checker=True,
         )
+
+
+after_import("gymnasium", _register)

@@ -20,7 +20,8 @@ from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.vehicles.shapes import Shape
 from xtdrone_sim.vehicles.triangles import Mesh
 from xtdrone_sim.viewing import film, overlay
-from xtdrone_sim.viewing.cameras import CAMERAS, Camera
+from xtdrone_sim.viewing.camera_kinds import CAMERAS
+from xtdrone_sim.viewing.cameras import Camera
 from xtdrone_sim.viewing.flights import TRAIL_S, blank_state
 from xtdrone_sim.viewing.scene import FlightScene, Trails, pixels
 from xtdrone_sim.world import load_world

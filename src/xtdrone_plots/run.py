@@ -117,7 +117,7 @@ class Run:
         if local is None or self.scenario.origin == "shared":
             return local
         # A local origin is at the vehicle's start.
-        return Series(local.t_s, local.values + np.pad(self.scenario.vehicles[i].pos[:2], (0, 4)))
+        return Series(local.t_s, local.values + np.pad(self.scenario.vehicles[i].pos, (0, 3)))
 
     @cached_property
     def events(self) -> list[tuple[float, str]]:

@@ -91,8 +91,8 @@ def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
     store = ParameterStore(1, kind, vtol)
     parameter_file.load_into(store, 0, parameter_file.of_model(spec.type))
     if scenario.params:
-        file = parameter_file.of_vehicle(scenario.params, spec.name)
-        parameter_file.load_into(store, 0, parameter_file.read(file))
+        values, _ = parameter_file.of_scenario(scenario, spec.name)
+        parameter_file.load_into(store, 0, values)
     home = np.array(spec.pos, dtype=float)
     mission = plan.items[MISSION]
     way = route(mission, origin, home, lambda name: store.get(0, name), int(kind[0]), int(vtol[0]))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from sensor_models.errors import SensorError
-from xtdrone_core import Scenario, XtdroneError, resources
+from xtdrone_core import Scenario, XtdroneError, files, resources
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.vehicles import VehicleSpec
 from xtdrone_core.state import Estimates, SetPoints
@@ -33,13 +33,18 @@ def models_in(path: Path) -> list[Path]:
     """The models that a path means: an SDF file, a model's folder, or each in a folder of models.
 
     Raises:
-        ScenarioError: No such path.
+        ScenarioError: No such path, or a folder without any model.
     """
-    if not path.exists():
-        resources.vehicle_sdf(str(path))  # raises
-    if path.is_dir() and not any(path.glob("*.sdf")):
-        return sorted(folder for folder in path.iterdir() if any(folder.glob("*.sdf*")))
-    return [path]
+    if not path.is_dir():
+        return [path if path.exists() else resources.vehicle_sdf(str(path)).parent]
+    if resources.is_model_folder(path):
+        return [path]
+    models = sorted(
+        folder
+        for folder in path.iterdir()
+        if files.is_folder(folder) and resources.is_model_folder(folder)
+    )
+    return models or [resources.model_sdf(path)]
 
 
 def check(path: Path, seconds: float) -> CheckResult:

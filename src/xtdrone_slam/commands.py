@@ -10,6 +10,7 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
 
 from . import actions
+from .evaluation.conventions import ALIGNMENTS, DELTA_M, MAX_DIFF_S
 
 Completable: TypeAlias = Any  # an argparse.Action, to which argcomplete adds a completer
 
@@ -61,7 +62,6 @@ def _add_flight(parser: ArgumentParser, *options: str) -> None:
     """Adds options of a flight, by their names in FlightOptions, with its defaults."""
     from xtdrone_core import Scenario
 
-    from .flight import trajectories
     from .flight.options import FlightOptions
 
     defaults, scenario = FlightOptions(), Scenario.options()
@@ -70,7 +70,7 @@ def _add_flight(parser: ArgumentParser, *options: str) -> None:
         "trajectory": (
             "reference, rounds (two laps of the hall with the camera ahead), a file "
             "(.csv with t,x,y,z,yaw, or .tum), or the run folder of a flight to repeat",
-            lambda: trajectories.BUILT_IN,
+            _trajectories,
         ),
         "seed": ("seed of all random numbers", None),
         "light": ("factor on every lamp and on the ambient light", None),
@@ -94,6 +94,27 @@ def _add_flight(parser: ArgumentParser, *options: str) -> None:
             _completed(argument, names)
 
 
+def _trajectories() -> Iterable[str]:
+    """Returns the names of the built-in trajectories."""
+    from .flight import trajectories
+
+    return trajectories.BUILT_IN
+
+
+def _systems() -> Iterable[str]:
+    """Returns the names of the systems."""
+    from .benchmark import adapters
+
+    return adapters.names()
+
+
+def _datasets() -> Iterable[str]:
+    """Returns the names of the recorded datasets."""
+    from .datasets import dataset
+
+    return dataset.recorded()
+
+
 def _add_record(subparsers: Subparsers) -> None:
     record = subparsers.add_parser("record", help="fly a trajectory and record a stereo dataset")
     _add_flight(record, "world", "trajectory", "seed", "light", "texture", "vehicle", "gps")
@@ -110,30 +131,28 @@ def _add_record(subparsers: Subparsers) -> None:
 
 
 def _add_system(parser: ArgumentParser, **options: Any) -> None:  # those of add_argument()
-    from .benchmark import adapters
-
     _completed(
         parser.add_argument(
             "--system",
             help="a name (see xtdrone list systems), or a folder with an adapter.yaml",
             **options,
         ),
-        adapters.names,
+        _systems,
     )
 
 
 def _add_metrics(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--align",
-        default="se3",
-        choices=["se3", "sim3", "none", "origin"],
+        default=ALIGNMENTS[0],
+        choices=ALIGNMENTS,
         help="alignment of the estimate to the truth (se3)",
     )
     parser.add_argument(
         "--max_diff",
         type=number_type("max_diff", 0.0, 1000.0, unit="s"),
-        default=0.01,
-        help="largest time difference of associated poses [s] (0.01)",
+        default=MAX_DIFF_S,
+        help=f"largest time difference of associated poses [s] ({MAX_DIFF_S:g})",
     )
 
 
@@ -169,13 +188,14 @@ def _add_run(subparsers: Subparsers) -> None:
     )
     add = run.add_argument
     _add_system(run, required=True)
-    _add_dataset(
+    _completed(
         add(
             "--dataset",
             required=True,
             metavar="DATASET",
             help="run of slam record, or folder with mav0",
-        )
+        ),
+        _datasets,
     )
     add(
         "--runs",
@@ -216,12 +236,6 @@ def _add_run(subparsers: Subparsers) -> None:
     add("--gui", action="store_true", help="open the window of slam watch")
     add("--name", help="run folder (slam_SYSTEM)")
     run.set_defaults(run=actions.run)
-
-
-def _add_dataset(argument: Completable) -> None:
-    from .datasets import dataset
-
-    _completed(argument, dataset.recorded)
 
 
 def _parameters(parsed_args: Namespace, **_: object) -> list[str]:
@@ -278,8 +292,6 @@ def _add_compare(subparsers: Subparsers) -> None:
 
 
 def _add_evaluate(subparsers: Subparsers) -> None:
-    from .evaluation.metrics import DELTA_M
-
     evaluate = subparsers.add_parser("evaluate", help="APE and RPE of a trajectory, by evo")
     evaluate.add_argument("estimate", metavar="EST.tum")
     evaluate.add_argument("--reference", required=True, metavar="GT.tum", help="true trajectory")
@@ -352,8 +364,6 @@ def _add_watch(subparsers: Subparsers) -> None:
 
 
 def _add_install(subparsers: Subparsers) -> None:
-    from .benchmark import adapters
-
     install = subparsers.add_parser(
         "install",
         help="create the environment of a system that needs one",
@@ -362,7 +372,7 @@ def _add_install(subparsers: Subparsers) -> None:
     )
     _completed(
         install.add_argument("system", help="orbslam3, basalt, or a folder with an adapter.yaml"),
-        adapters.names,
+        _systems,
     )
     install.add_argument("--again", action="store_true", help="reinstall it if it is installed")
     install.set_defaults(run=actions.install)

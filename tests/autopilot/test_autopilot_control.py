@@ -159,6 +159,7 @@ def test_normalised_thrust_is_the_inverse_of_newtons(name):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tilt", [0.0, 0.4])
 def test_hover_thrust_is_what_lifts_not_what_tilts(tilt):
     """At a constant height the vertical part of the thrust is the hover thrust."""

@@ -180,6 +180,7 @@ def flight(request):
         one.simulation.close()
 
 
+@pytest.mark.slow
 def test_gps_lost_for_30_s_in_flight_is_bridged_by_vision(flight):
     """Vision drifts off by 0.6 m meanwhile; neither loss nor return may be felt."""
     f = flight()
@@ -311,6 +312,7 @@ def test_an_estimator_may_say_nan_before_it_is_ready(flight):
     assert np.isfinite(f.autopilot.commands).all() and abs(f.pos[2] - HEIGHT) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit, lost", [(5.0, True), (-1.0, False), (20.0, False)])
 def test_a_position_too_vague_counts_as_lost(flight, limit, lost):
     f = diverging(flight, "vague")

@@ -238,6 +238,7 @@ def test_sideslip_has_the_derivatives_of_finite_differences():
     np.testing.assert_allclose(work[1], expected, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_airspeed_carries_on_where_gps_is_lost():
     ends = [
         fly(
@@ -256,6 +257,7 @@ def test_airspeed_carries_on_where_gps_is_lost():
     assert np.linalg.norm(ends[1]["pos"][-1][:, :2], axis=1).min() > 20.0
 
 
+@pytest.mark.slow
 def test_late_airspeeds_count_at_their_own_time():
     error = {}
 
@@ -279,6 +281,7 @@ def test_late_airspeeds_count_at_their_own_time():
     assert error[200] < 0.5 * error[0]
 
 
+@pytest.mark.slow
 def test_a_magnetic_field_that_changes_for_good_is_learnt():
     def disturb(batch, k):  # a magnet of a fifth of the Earth's field comes near
         if k >= 3500:
@@ -362,6 +365,7 @@ def test_gps_is_the_reference_while_vision_drifts():
     assert not ekf.reset_count[0]
 
 
+@pytest.mark.slow
 def test_gps_lost_for_30_s_comes_back_without_a_jump():
     drift = np.array((0.04, -0.03, 0.02))  # [m/s], while GPS is away
     vision = Vision(drift, 15 * 250)
@@ -374,6 +378,7 @@ def test_gps_lost_for_30_s_comes_back_without_a_jump():
     assert jumps[1250:].max() < 0.05  # no single step moves it by more [m]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds, moves", [(3, False), (60, True)])
 def test_gps_that_jumps_is_followed_only_if_it_stays_there(seconds, moves):
     errors, jumps, ekf = with_vision(
@@ -383,6 +388,7 @@ def test_gps_that_jumps_is_followed_only_if_it_stays_there(seconds, moves):
     assert jumps[1250:].max() < 0.05 and not ekf.reset_count[0]
 
 
+@pytest.mark.slow
 def test_without_vision_the_gps_that_comes_back_is_jumped_to():
     errors, jumps, ekf = with_vision(Vision(), 45, lambda t: not 15 < t < 35, EKF2_EV_CTRL=0)
     assert ekf.reset_count[0] == 1 and jumps[35 * 250 :].max() > 1.0

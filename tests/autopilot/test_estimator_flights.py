@@ -19,6 +19,7 @@ from xtdrone_dynamics.constants import GRAVITY
 BIAS = {"rtk": (0.05, 0.05, 0.08), "m8n": (1.0, 1.0, 1.5)}  # of the presets, (E, N, U) [m]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gps", BIAS)
 @pytest.mark.parametrize("name", flights.FLIGHTS)
 def test_position_is_as_good_as_the_receiver(name, gps):
@@ -31,6 +32,7 @@ def test_position_is_as_good_as_the_receiver(name, gps):
     assert ekf.test_ratios.max() < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gps", BIAS)
 @pytest.mark.parametrize("name", flights.FLIGHTS)
 def test_errors_stay_within_three_sigma(name, gps):
@@ -48,6 +50,7 @@ def test_attitude_with_turn_on_biases_once_it_has_manoeuvred(name):
     assert np.sqrt(np.mean(degrees(log["turn"]) ** 2)) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", flights.FLIGHTS)
 def test_attitude_of_a_calibrated_imu(name):
     tags = {"accelerometer_turn_on_bias_sigma": 0.01, "accelerometer_random_walk": 1e-4}

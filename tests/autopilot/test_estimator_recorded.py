@@ -96,6 +96,7 @@ def assert_flies_no_worse_than_px4(pos, vel, turn):
     assert angle.max() < ATT_MAX
 
 
+@pytest.mark.slow
 def test_no_worse_than_px4_on_its_own_flight(recording):
     ekf = Ekf(1, ORIGIN, earth_field(*ORIGIN))
     assert_flies_no_worse_than_px4(*errors(ekf, recording))
@@ -103,6 +104,7 @@ def test_no_worse_than_px4_on_its_own_flight(recording):
     assert ekf.ready[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0, 1, 2])
 @pytest.mark.parametrize("wrong", [Frozen, GpsOnly])
 def test_a_wrong_estimator_does_not_pass(wrong, part, recording):

@@ -54,6 +54,7 @@ def heading(flight):
     return math.atan2(2 * (x * y + z * w), 1 - 2 * (y * y + z * z))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vehicle, near", [("rover", 3.0), ("r1_rover", 2.0), ("boat", 5.0)])
 def test_a_mission_is_driven_to_its_end(vehicle, near):
     flight = ready(vehicle)
@@ -74,6 +75,7 @@ def test_a_mission_is_driven_to_its_end(vehicle, near):
     flight.wait(lambda: np.linalg.norm(flight.pos[:2]) < 3.0, 120)
 
 
+@pytest.mark.slow
 @ALL
 @pytest.mark.parametrize("mode", [Mode.MANUAL, Mode.ACRO, Mode.STABILIZED, Mode.POSCTL])
 def test_sticks_drive_ahead_turn_and_stop(vehicle, mode):
@@ -89,6 +91,7 @@ def test_sticks_drive_ahead_turn_and_stop(vehicle, mode):
     assert flight.autopilot.commander.disarm(0).accepted  # no landing before it
 
 
+@pytest.mark.slow
 def test_posctl_keeps_the_speed_of_the_stick():
     for vehicle, most in (("rover", 4.0), ("r1_rover", 40 * 0.0686), ("boat", 1.0)):
         flight = driving(vehicle, Mode.POSCTL)
@@ -115,6 +118,7 @@ def test_stabilized_keeps_the_heading():
     assert heading(flight) == pytest.approx(-math.radians(150) * 0.2, abs=0.06)
 
 
+@pytest.mark.slow
 @ALL
 def test_modes_are_taken_over_armed_and_driven_as_by_px4(vehicle):
     """Against rover_modes.RECORD: the outputs after each move of the sticks, or no arming."""
@@ -130,6 +134,7 @@ def test_modes_are_taken_over_armed_and_driven_as_by_px4(vehicle):
         assert np.allclose(here.get("controls", 0), there.get("controls", 0), atol=0.05), name
 
 
+@pytest.mark.slow
 @ALL
 def test_offboard_takes_places_and_velocities(vehicle):
     flight = ready(vehicle)

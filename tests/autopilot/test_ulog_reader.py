@@ -36,6 +36,7 @@ def curves(figure, row):
     return {line.get_label(): line.get_data() for line in lines if line.get_label()[0] != "_"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, rows",
     [

@@ -82,6 +82,7 @@ def test_a_wrong_row_of_the_table_is_refused(row, reason):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which, n", [(0, 1), (1, 3)])
 def test_every_vehicle_has_a_log_that_is_whole(flights, which, n):
     paths = logs_of(flights[which])
@@ -196,6 +197,7 @@ def _data_begins(data):
     return begin, ends
 
 
+@pytest.mark.slow
 def test_a_log_cut_at_any_byte_can_be_read(flights):
     data = logs_of(flights[1])[0].read_bytes()
     begin, ends = _data_begins(data)

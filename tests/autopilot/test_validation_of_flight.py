@@ -35,6 +35,7 @@ def test_a_waypoint_is_near_while_it_is_the_current_one():
     assert distances == pytest.approx([1.0, 1.0])
 
 
+@pytest.mark.slow
 def test_a_cruise_is_as_fast_as_that_of_real_px4():
     flown = flight.cruise_flight()
     assert flight.cruise_speed(flown["pos"], flown["vel"]).mean() == pytest.approx(

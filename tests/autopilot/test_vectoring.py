@@ -172,6 +172,7 @@ def hold():
         one.simulation.close()
 
 
+@pytest.mark.slow
 def test_fully_actuated_vehicles_move_sideways_while_level_and_an_arm_moves(hold):
     it = hold("tilted_hexarotor*1, hexarotor_arms_tilt*1, quadrotor_arm*1")
     it.run(3.0)

@@ -38,6 +38,7 @@ def test_symmetric_inverse():
     np.testing.assert_allclose(full(INERTIA) @ full(INVERSE), np.eye(3), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_free_fall_is_exact():
     state = run(REST, 250, 0.004, gravity=GRAVITY)
     assert state[2] == pytest.approx(-0.5 * GRAVITY, rel=1e-12)

@@ -108,6 +108,7 @@ def test_no_field_for_nowhere(lat, year, text):
         earth_field(lat, 0.0, 0.0, year)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lat, lon", [(-17.0, 179.99999), (-90.0, 0.0)])
 def test_a_vehicle_hovers_over_the_date_line_and_over_the_south_pole(tmp_path, lat, lon):
     """Over the north pole the field has no horizontal part to speak of: no heading, no arming."""

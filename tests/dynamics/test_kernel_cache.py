@@ -40,6 +40,7 @@ def call(tmp_path):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_a_truncated_file_is_thrown_away_and_made_anew(call, tmp_path, ending):
     assert call().stderr == ""
@@ -58,6 +59,7 @@ def test_a_full_disk_keeps_no_kernels_but_runs_them(call):
     assert first.stderr.count("\n") == 1 and "cannot be kept in" in first.stderr
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_sources_elsewhere_compiles_nothing(call, tmp_path):
     assert call().stdout == "42\n"
     (kernel,) = (tmp_path / "cache").rglob("*.nbc")
@@ -90,6 +92,7 @@ def test_packages_beside_ours_do_not_count(tmp_path, monkeypatch):
     assert compiled.state_of_sources() != before[0] and compiled.stamp_of_sources() != before[1]
 
 
+@pytest.mark.slow
 def test_shared_work_is_compiled_again_when_its_kernel_changes(tmp_path):
     program = tmp_path / "share.py"
     printed = []

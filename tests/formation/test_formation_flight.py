@@ -15,9 +15,9 @@ from xtdrone_core.runs.truth_log import TruthWriter, read_truth
 from xtdrone_core.scenario.vehicles import fleet, grid
 from xtdrone_formation import FormationError, Radio, slots
 from xtdrone_formation.agents import FormationAgent, PathFormation
+from xtdrone_formation.declarations import Shape
 from xtdrone_formation.director import Director
 from xtdrone_formation.evaluation import analysis, recordings
-from xtdrone_formation.formations import Shape
 from xtdrone_formation.schemes import require_hovering
 from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.settling import in_place

@@ -21,9 +21,10 @@ from xtdrone_formation import (
     slots,
 )
 from xtdrone_formation.agents import FormationAgent
+from xtdrone_formation.declarations import SCHEMES, TOPOLOGIES
 from xtdrone_formation.leaders import PathLeader
-from xtdrone_formation.network import TOPOLOGIES, topology
-from xtdrone_formation.schemes import SCHEMES, CentralisedFollower
+from xtdrone_formation.network import topology
+from xtdrone_formation.schemes import CentralisedFollower
 from xtdrone_formation.simple.simulator import PERIOD_US, SimpleSimulator
 
 

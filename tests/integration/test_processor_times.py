@@ -17,7 +17,13 @@ TESTS = """
 import subprocess, sys, time, pytest
 BUSY = "import time\\nwhile time.process_time() < 0.4: pass"
 
-def test_sleeps():
+@pytest.fixture(scope="module")
+def shared():
+    process = subprocess.Popen([sys.executable, "-c", BUSY])
+    yield
+    process.wait()
+
+def test_sleeps(shared):
     time.sleep(0.4)
 
 @pytest.mark.slow
@@ -43,7 +49,9 @@ def test_a_test_is_measured_by_what_it_and_its_processes_use(tmp_path):
     )
     found = json.loads((tmp_path / "times.json").read_text())
     seconds = {name.partition("::")[2]: row["s"] for name, row in found.items()}
-    assert [row["mark"] for _, row in sorted(found.items())] == ["long", "", "slow"]
+    marks = [row["mark"] for _, row in sorted(found.items())]
+    assert marks == ["fixtures", "long", "", "slow"]
+    assert seconds[""] > 0.35
     assert seconds["test_sleeps"] < 0.2
     assert 0.35 < seconds["test_works"] < 0.8 and seconds["test_has_another_process_work"] > 0.35
 
@@ -59,5 +67,5 @@ def test_the_mark_sets_the_budget():
     assert list(processor_times.over_budget(times)) == ["a.py::unmarked", "b.py::too_slow"]
     text = times_of_tests.written(times)
     assert "5 tests take 550 s; without those marked slow or long 10 s." in text
-    assert text.index("|c.py|1|0.0|0.0|500.0|") < text.index("|b.py|2|0.0|40.0|0.0|")
+    assert text.index("|c.py|1|0.0|0.0|500.0|0.0|") < text.index("|b.py|2|0.0|40.0|0.0|0.0|")
     assert "|b.py::too_slow|slow|21.0|" in text

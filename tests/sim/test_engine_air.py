@@ -440,6 +440,7 @@ def test_too_heavy_a_vehicle_says_so_and_has_no_hover():
     assert "hover_command" not in figures and figures["thrust_to_weight"] < 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in MULTIROTORS if not n.startswith("iris_")])
 def test_vehicle_show_prints_figures_and_sensors_and_draws_the_rotors(tmp_path, capsys, name):
     picture = tmp_path / "layout.png"

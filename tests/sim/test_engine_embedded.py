@@ -77,6 +77,7 @@ def test_a_tumbling_vehicle_keeps_energy_and_angular_momentum():
     assert np.linalg.norm(after[1] - momentum) < 1e-3 * np.linalg.norm(momentum)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", resources.vehicle_names())
 @pytest.mark.parametrize("world", sorted({*resources.world_names()} - {"lake"}))
 def test_a_vehicle_at_z_0_stands_still(name, world):

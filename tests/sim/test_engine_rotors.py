@@ -166,6 +166,7 @@ def test_mixed_fleet_is_padded():
     assert state.actuator[0, 3] == 0.0
 
 
+@pytest.mark.slow
 def test_records_of_float32_give_the_same_wrench():
     """Where a batch takes the same records: within what float32 can tell."""
     wrenches = []

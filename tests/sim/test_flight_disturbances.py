@@ -82,6 +82,7 @@ def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
     assert rows.share[-1] == 0.0 and rows.height[-1] < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "vehicle, rotor, wind",
     [

@@ -80,6 +80,7 @@ def test_bad_half_wings_are_refused_in_one_line(tmp_path, old, new, message):
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_flight_stack_hovers_it_with_its_parameters():
     f = Flight("phi_tailsitter").take_off()
     try:

@@ -158,6 +158,7 @@ def test_what_one_of_them_cannot_do_is_said():
         assert sim.names == ("v0", "v1", "v2")
 
 
+@pytest.mark.slow
 def test_stacks_with_a_process_start_and_stop_with_their_vehicles(monkeypatch):
     made = []
     monkeypatch.setattr(second_stack.OwnClock, "made", made)

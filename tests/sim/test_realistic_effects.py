@@ -186,6 +186,7 @@ def test_the_number_of_drops_is_marshall_and_palmers():
     assert np.mean(counts) == pytest.approx(8000.0 / slope * math.exp(-slope) * volume, rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["Grass", "Road", "Concrete", "Bricks", "WoodFloor", "PaintedWall"]
 )

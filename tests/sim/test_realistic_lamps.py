@@ -43,6 +43,7 @@ def ground_line(scene, x, height=10.0, side=200):
     return light[:, side // 2, 1]
 
 
+@pytest.mark.slow
 @draws
 @pytest.mark.parametrize("x,z", [(-4.0, 6.0), (-3.0, 3.5), (-8.0, 5.0)])
 def test_the_shadow_of_a_lamp_ends_where_its_ray_over_the_edge_meets_the_ground(tmp_path, x, z):

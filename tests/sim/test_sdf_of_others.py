@@ -69,7 +69,7 @@ def test_a_config_that_names_a_missing_file_leaves_the_only_one(tmp_path):
     folder = model(tmp_path / "iris_2d", BASE, "iris_2d.sdf", [(' version="1.5"', "iris.sdf")])
     assert load_vehicle(str(folder)).sdf == folder / "iris_2d.sdf"
     model(folder, BASE, "second.sdf")
-    with pytest.raises(ScenarioError, match=r"has no SDF file: its model.config names 'iris.sdf'"):
+    with pytest.raises(ScenarioError, match=r"has 2 SDF files.*model.config names 'iris.sdf'"):
         load_vehicle(str(folder))
 
 
@@ -79,9 +79,94 @@ def test_a_template_says_what_renders_it(tmp_path):
         load_vehicle(str(folder))
 
 
+SOURCES = {  # a file of a model's folder, and what is said of it
+    "uuv.sdf.jinja": "has a template only, uuv.sdf.jinja: render it first (PX4's scripts/jinja_gen",
+    "uuv.sdf.j2": "has a template only",
+    "model.sdf.erb": "has a template only, model.sdf.erb: render it first (erb",
+    "model.rsdf": "has a template only",
+    "arm.sdf.em": "has a template only",
+    "arm.urdf.xacro": "has a template only, arm.urdf.xacro: render it first (xacro",
+    "arm.urdf": "has URDF only, arm.urdf: convert it first (gz sdf -p arm.urdf > arm.sdf)",
+    "readme.txt": "has no SDF file",
+    "": "has no SDF file",
+}
+
+
+@pytest.mark.parametrize("config", [True, False])
+@pytest.mark.parametrize("name, said", SOURCES.items(), ids=[*SOURCES][:-1] + ["nothing"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("vehicle", "check"),
+        ("vehicle", "show"),
+        ("sim", "--vehicle"),
+        ("fly", "square", "--vehicle"),
+    ],
+)
+def test_a_folder_without_sdf_is_refused_with_a_reason(
+    tmp_path, capfd, command, name, said, config
+):
+    folder = tmp_path / "uuv"
+    folder.mkdir()
+    if name:
+        (folder / name).write_text("<sdf/>")
+    if config:
+        (folder / "model.config").write_text("<model><sdf>uuv.sdf</sdf></model>")
+    assert main([*command, str(folder)]) == 1
+    out, err = capfd.readouterr()
+    (line,) = (text for text in (out + err).splitlines() if "uuv" in text)
+    assert said in line and "Traceback" not in err
+
+
+def test_a_folder_of_models_has_a_line_on_each(tmp_path, capfd):
+    model(tmp_path / "kite", BASE)
+    model(tmp_path / "jet", BASE, "jet.sdf.erb")
+    (tmp_path / "meshes").mkdir()
+    assert main(["vehicle", "check", str(tmp_path)]) == 1
+    jet, kite = capfd.readouterr().out.splitlines()
+    assert jet.startswith("refused  jet ") and kite.startswith("loads    kite ")
+
+
+ROBOT = '<robot name="m"{}><link name="base_link"/></robot>'
+XACRO = ' xmlns:xacro="http://ros.org/wiki/xacro"'
+
+
+@pytest.mark.parametrize("name", ["mav.gazebo", "mav.urdf", "mav.xacro", "mav.sdf", "mav"])
+@pytest.mark.parametrize("xacro", [True, False])
+def test_urdf_and_xacro_are_told_by_their_root_element(tmp_path, monkeypatch, name, xacro):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = tmp_path / name
+    path.write_text(f"<!-- {XACRO} -->" + ROBOT.format(XACRO if xacro else ""))
+    convert = f"'gz sdf -p {'mav.urdf' if xacro else name} > mav.sdf'"
+    expand = f"run 'xacro {name} > mav.urdf' and "
+    with pytest.raises(SdfError) as error:
+        load_vehicle(path)
+    assert str(error.value).removesuffix(" elsewhere").endswith((expand if xacro else "") + convert)
+
+
+def test_what_xacro_expands_to_urdf_needs_both_steps(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program = tmp_path / "xacro"
+    program.write_text(f"#!/bin/sh\necho '{ROBOT.format('')}'\n")
+    program.chmod(0o755)
+    (tmp_path / "mav.gazebo").write_text(ROBOT.format(XACRO))
+    with pytest.raises(SdfError, match="is URDF.* 'xacro mav.gazebo > mav.urdf' and 'gz sdf -p"):
+        load_vehicle(tmp_path / "mav.gazebo")
+
+
+def test_sdf_called_xacro_needs_no_xacro(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    folder = model(tmp_path / "kite", BASE, "kite.xacro")
+    assert load_vehicle(folder / "kite.xacro").bodies[0].name == "base"
+    text = (folder / "kite.xacro").read_text()
+    (folder / "turned.xacro").write_text(text.replace('name="test"', 'name="${name}"'))
+    with pytest.raises(SdfError, match="is a xacro file, and there is no program xacro"):
+        load_vehicle(folder / "turned.xacro")
+
+
 def test_a_xacro_file_is_expanded_by_xacro(tmp_path, monkeypatch):
     source = tmp_path / "jet.sdf.xacro"
-    source.write_text("<sdf/>")
+    source.write_text('<sdf xmlns:xacro="http://ros.org/wiki/xacro"/>')
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SdfError, match="no program xacro"):
         load_vehicle(str(source))
@@ -110,7 +195,9 @@ def test_included_models_are_looked_for_beside_the_file_then_on_gazebos_path(tmp
     near, far = tmp_path / "near", tmp_path / "far"
     model(far / "wing", jointed.link("far"), "wing.sdf", [(' version="1.6"', "wing.sdf")])
     vehicle = model(near / "kite", BASE + include.format("wing"))
-    with pytest.raises(SdfError, match=r"'model://wing' does not exist: looked in .*near"):
+    with pytest.raises(
+        SdfError, match=r"'model://wing' does not exist: looked in .*near.*GAZEBO_MODEL_PATH"
+    ):
         load_vehicle(str(vehicle))
     monkeypatch.setenv("GAZEBO_MODEL_PATH", str(far))
     assert "test::far" in load_vehicle(str(vehicle)).bodies[0].links
@@ -299,7 +386,9 @@ def test_check_prints_a_line_on_each_model(tmp_path, capsys):
     assert main(["vehicle", "check", str(tmp_path / "all"), "--hover", "1"]) == 1
     blind, quad, torn = capsys.readouterr().out.splitlines()
     assert quad.startswith("flies    quad") and "hovers within 0." in quad
-    assert blind.startswith("fails    blind") and "it has no GPS, and no position" in blind
+    assert (
+        blind.startswith("fails    blind") and "it has no GPS, and no vision pose has come" in blind
+    )
     assert torn.startswith("refused  torn") and "not well-formed XML" in torn
     assert main(["vehicle", "check", str(tmp_path / "all" / "quad")]) == 0
     assert main(["vehicle", "check", str(tmp_path / "nowhere")]) == 1
@@ -318,7 +407,7 @@ def test_remarks_are_said_at_the_start(tmp_path, caplog):
 
 
 def test_vehicles_of_a_variant_may_have_the_plain_types_names():
-    specs = parse_vehicles("iris=iris_stereo*2; typhoon_h480; iris=iris_depth@9,9")
+    specs = parse_vehicles("iris=iris_stereo*2; typhoon_h480; iris_3=iris_depth@9,9")
     assert [(spec.name, spec.type) for spec in specs] == [
         ("iris_0", "iris_stereo"),
         ("iris_1", "iris_stereo"),
@@ -327,6 +416,7 @@ def test_vehicles_of_a_variant_may_have_the_plain_types_names():
     ]
     assert [spec.name for spec in fleet("iris=iris_2d_lidar", 2)] == ["iris_0", "iris_1"]
     assert Scenario.from_dict({"vehicle": "uav=iris", "n": 1}).vehicles[0].name == "uav_0"
+    assert Scenario.from_dict({"vehicle": "iris=iris_stereo", "n": 1}).vehicles[0].name == "iris_0"
     path = resources.root() / "models" / "iris"
     for given in (path, path / "model.sdf"):
         assert parse_vehicles(str(given))[0].name == "iris_0"

@@ -217,6 +217,7 @@ def test_a_camera_rises_to_see_a_vehicle_behind_a_pillar(tmp_path, run):
         assert (scene.ray_distances(eye, away / length[:, None], 100.0) > length - 0.3).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".mp4", ".gif"])
 def test_a_film_has_its_images_and_they_move(run, stage, tmp_path, suffix):
     if suffix == ".mp4":
@@ -364,6 +365,7 @@ def test_a_strangers_file_is_left_alone(tmp_path):
         film.free_for(path)
 
 
+@pytest.mark.slow
 def test_a_display_that_is_none_is_one_line(run, tmp_path):
     pytest.importorskip("PySide6")
     done = subprocess.run(

@@ -15,7 +15,8 @@ pytest.importorskip("evo")
 
 from xtdrone_slam import SlamError
 from xtdrone_slam.datasets import formats, trajectory_file
-from xtdrone_slam.evaluation.metrics import ALIGNMENTS, METRICS, evaluate
+from xtdrone_slam.evaluation.conventions import ALIGNMENTS
+from xtdrone_slam.evaluation.metrics import METRICS, evaluate
 
 _OPTIONS = {
     "se3": ["--align"],

@@ -9,6 +9,7 @@ file_interface = pytest.importorskip("evo.tools.file_interface")
 from evo.core import metrics
 from evo.core.metrics import PoseRelation
 
+import pose_bags
 from xtdrone_slam import SlamError
 from xtdrone_slam.datasets import formats, trajectory_file
 from xtdrone_slam.evaluation.metrics import evaluate
@@ -142,3 +143,35 @@ def test_euroc_s_csv_can_be_flown(tmp_path):
     flown = trajectories.load(str(tmp_path / "a.csv"))
     assert flown.duration == pytest.approx(2.9)
     assert flown.at(2.9).pos == pytest.approx(poses()[-1, 1:4])
+
+
+@pytest.mark.parametrize("kind", pose_bags.KINDS[:-1])
+def test_the_poses_of_a_bag_are_a_trajectory(tmp_path, kind):
+    path = pose_bags.write(tmp_path, kind, "pose", "odometry", "tf")
+    table = trajectory_file.read(f"{path}:/odometry")
+    assert np.allclose(table[:, 1:4], [pose_bags.position(k) for k in range(pose_bags.COUNT)])
+    with pytest.raises(
+        SlamError, match=f"several poses: give {kind}:TOPIC, one of /odometry, /pose"
+    ):
+        trajectory_file.read(path)
+    with pytest.raises(SlamError, match="no poses /x: give"):
+        trajectory_file.read(f"{path}:/x")
+    statistics = evaluate(f"{path}:/pose", f"{path}:/odometry", "none").statistics
+    assert statistics["ape_translation"]["max"] < 1e-9
+
+
+def test_a_bag_with_one_pose_or_none(tmp_path):
+    one = pose_bags.write(tmp_path, "ros1.bag", "tf")
+    assert len(trajectory_file.read(one)) == pose_bags.COUNT
+    none = pose_bags.write(tmp_path, "ros2.mcap", "text")
+    with pytest.raises(SlamError, match=r"has no poses .*: it has /text \(std_msgs/String\)"):
+        trajectory_file.read(none)
+
+
+def test_a_trajectory_of_a_spreadsheet_is_flown(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,x,y,z,yaw,,\n0,0,0,1,0,,\n10,5,0,1,0,,\n,,,,,,\n")
+    assert trajectories.load(str(path)).at(10.0).pos == pytest.approx((5, 0, 1))
+    path.write_text("t;x;y;z;yaw\n0;0;0;1;0\n")
+    with pytest.raises(SlamError, match="row 1 of trajectory .* separated by semicolons"):
+        trajectories.load(str(path))

@@ -1,7 +1,7 @@
 """Plugin of pytest that measures each test in seconds of processor time, against a budget.
 
 A busy machine makes a test last longer, but takes no more of the processor. Processes that a test
-starts and waits for count, too; a fixture of a module counts for the test that comes first.
+starts and waits for count, too. What the tests of a file share has a row of its own.
 """
 
 import json
@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-# What a test may take, by its mark [s of processor time]. A long one may take what it needs.
-BUDGET_S = {"": 5.0, "slow": 20.0, "long": float("inf")}
+# What a test may take, by its mark [s of processor time]. A long one may take what it needs, and so
+# may fixtures of a module or a session.
+BUDGET_S = {"": 5.0, "slow": 20.0, "long": float("inf"), "fixtures": float("inf")}
 
 
 def used() -> float:
@@ -33,18 +34,39 @@ class Stopwatch:
     """Writes into each report what its phase used; the reports of xdist's workers travel."""
 
     def __init__(self):
-        self._begin = used()
+        self._begin = self._mark = used()
+        self._shared = 0.0  # of the phase, by fixtures of a wider scope than the test
+
+    def _restart(self):
+        self._begin = self._mark = used()
+        self._shared = 0.0
 
     def pytest_runtest_logstart(self):
-        self._begin = used()
+        self._restart()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef):
+        begin = used()
+        result = yield
+        self._count(fixturedef, begin)
+        return result
+
+    def pytest_fixture_post_finalizer(self, fixturedef):
+        self._count(fixturedef, self._mark)
+
+    def _count(self, fixturedef, begin):
+        self._mark = used()
+        if fixturedef.scope != "function":
+            self._shared += self._mark - begin
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item):
         report = yield
         marks = {mark.name for mark in item.iter_markers()}
         report.mark = next((mark for mark in ("long", "slow") if mark in marks), "")
-        report.processor_s = used() - self._begin
-        self._begin = used()
+        report.shared_s = self._shared
+        report.processor_s = max(0.0, used() - self._begin - self._shared)
+        self._restart()
         return report
 
 
@@ -58,8 +80,12 @@ class Collector:
     def pytest_runtest_logreport(self, report):
         if not hasattr(report, "processor_s"):
             return  # a worker ended
-        row = self.times.setdefault(report.nodeid, {"s": 0.0, "mark": report.mark})
-        row["s"] += report.processor_s
+        self._add(report.nodeid, report.mark, report.processor_s)
+        if report.shared_s > 0.0:
+            self._add(f"{report.nodeid.partition('::')[0]}::", "fixtures", report.shared_s)
+
+    def _add(self, name, mark, seconds):
+        self.times.setdefault(name, {"s": 0.0, "mark": mark})["s"] += seconds
 
     def pytest_terminal_summary(self, terminalreporter):
         for name, row in over_budget(self.times).items():

@@ -8,7 +8,7 @@ from xtdrone_core import Mode, Scenario
 from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.client import MavlinkClient, Refused
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.scenario.vehicles import fleet
+from xtdrone_core.scenario.vehicles import fleet, parse_vehicles
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_sim.simulation import Simulation
 
@@ -94,10 +94,9 @@ class Flight:
 
     def __init__(self, vehicle="iris", folder=None, **scenario):
         self.said = []
+        vehicles = parse_vehicles(vehicle) if "@" in vehicle else fleet(vehicle, 1)
         self.simulation = Simulation(
-            Scenario(fleet(vehicle, 1), speed=0.0, **{"gps": "rtk", **scenario}),
-            folder,
-            links=False,
+            Scenario(vehicles, speed=0.0, **{"gps": "rtk", **scenario}), folder, links=False
         )
         self.autopilot = self.simulation.autopilot
         self.autopilot.outbox.on_text = lambda i, severity, text: self.said.append(text)

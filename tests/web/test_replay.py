@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pyulog import ULog
 
+import pose_bags
 import recorded_flights
 import ulogs
 from xtdrone_core import XtdroneError, frames
@@ -213,6 +214,21 @@ def test_bag_has_its_poses(tmp_path):
     np.testing.assert_allclose(found.at(2.025)["vel"][a], [2.0, 0.0, 0.0], atol=1e-3)
     assert [found.at(t)["armed"][a] for t in (1.0, 4.0)] == [0, 1]
     assert found.at(4.0)["mode"][a] == OFFBOARD and found.world.name == "outdoor"
+
+
+@pytest.mark.parametrize("kind", pose_bags.KINDS)
+@pytest.mark.parametrize("what, name", [("odometry", "odometry"), ("tf", "uav0")])
+def test_bags_of_others_are_played(tmp_path, kind, what, name):
+    found = sources.read(str(pose_bags.write(tmp_path, kind, what, "text")))
+    assert found.names == [name] and not found.truth
+    np.testing.assert_allclose(found.at(1.25)[0]["pos"], [1.25, 2.0, 3.0], atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", pose_bags.KINDS)
+def test_a_bag_without_poses_says_what_it_has(tmp_path, kind):
+    path = pose_bags.write(tmp_path, kind, "text")
+    with pytest.raises(XtdroneError, match=r"has no poses .*: it has /text \(std_msgs/String\)"):
+        sources.read(str(path))
 
 
 GARBAGE = np.random.default_rng(1).bytes(3000)

@@ -17,9 +17,10 @@ from xtdrone_dynamics.shared_work import SharedWork, worthwhile
 from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..parameters.store import ParameterStore, table
-from ..state.estimator_flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
+from ..state.estimator_flags import ALIGNED, GPS_USED, MAG_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
 from .lanes import STEP_TIME, blocks_of, new_scratch, step_block
+from .readiness import why_no_attitude, why_no_source
 from .state import FILTER, HISTORY_STEPS, PAST_STATE, SIZE, VehicleEkf, reset_filter
 from .vision import fuse_vision
 
@@ -320,18 +321,19 @@ class Ekf(Estimator):
         if self.ready[i]:
             return ""
         flags = self.flags[i]
-        if not flags & ALIGNED:
-            return "it must rest a moment to find its attitude, with a magnetometer"
+        if self._readings is None or not flags & ALIGNED:
+            return why_no_attitude(self.filters[i])
+        source = why_no_source(
+            self._tuning[i], self._parameters[i], self._readings[i], bool(self.has_gps[i])
+        )
         if not flags & POSITION_VALID:
-            return (
-                "it has no position yet: no GPS fix that is good enough"
-                if self.has_gps[i]
-                else "it has no GPS, and no position has come from outside"
-            )
+            return f"it has no position yet: {source or 'the first GPS fixes are being checked'}"
         if not flags & (GPS_USED | VISION_USED):
-            return "its position source is lost, or inconsistent with the inertial sensors"
+            why = source or "it is lost, or inconsistent with the inertial sensors"
+            return f"its position source is lost: {why}"
         if self.att_std[i, 2] >= self._base["ready_yaw"]:
-            return "its heading is not known well enough"
+            mag = "" if flags & MAG_USED else ": no reading of the magnetometer is used"
+            return f"its heading is not known well enough{mag}"
         return "position and velocity are still settling"
 
     def _clear(self, mask: np.ndarray) -> None:

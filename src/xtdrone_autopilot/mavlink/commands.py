@@ -43,6 +43,8 @@ FORCE = 21196  # param2 of arm and disarm commands: no checks
 MIN_ORBIT, MAX_ORBIT = 1.0, 1000.0  # radius of an orbit, as in PX4 [m]
 ABSOLUTE = (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT)
 RELATIVE = (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
+_UNSET = 0x7FFFFFFF  # x and y of a COMMAND_INT without a place
+_NAN_AS_INTEGER = 0x7FF80000  # x and y that were a NaN before they became integers
 # What to do instead of a command that is not supported.
 _INSTEAD = {
     mavlink.MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN: ": stop the simulation and start it again",
@@ -157,24 +159,14 @@ class Commands:
 
     @receives("COMMAND_INT")
     def _command_int(self, link: Link, message: MavlinkMessage) -> None:
-        p = [
-            message.param1,
-            message.param2,
-            message.param3,
-            message.param4,
-            message.x,
-            message.y,
-            message.z,
-        ]
-        if message.frame in ABSOLUTE + RELATIVE:
-            p[4], p[5] = message.x * 1e-7, message.y * 1e-7
-            if message.x == 0x7FFFFFFF:
-                p[4] = math.nan
-            if message.y == 0x7FFFFFFF:
-                p[5] = math.nan
-            if message.frame in RELATIVE:
-                p[6] += self._origin[2] + self._status["home"][link.vehicle, 2]
-        self._run_command(link, message, p)
+        """Runs it whatever its frame is: PX4 takes z for what the seventh parameter is."""
+        x, y = message.x, message.y
+        if x == y == _NAN_AS_INTEGER:
+            self._refuse(link, message, f"x and y are a NaN sent as an integer, {_UNSET} is unset")
+            return
+        place = (math.nan, math.nan) if x == y == _UNSET else (x / 1e7, y / 1e7)
+        first = message.param1, message.param2, message.param3, message.param4
+        self._run_command(link, message, [*first, *place, message.z])
 
     def _run_command(self, link: Link, message: MavlinkMessage, p: Sequence[float]) -> None:
         handler = self.handlers.get(message.command)
@@ -315,15 +307,9 @@ class Commands:
 
     @handles(mavlink.MAV_CMD_DO_CHANGE_ALTITUDE)
     def _do_change_altitude(self, link: Link, p: Sequence[float]) -> Answer:
-        height = p[0]
-        if p[1] in RELATIVE:
-            height += self._origin[2] + self._status["home"][link.vehicle, 2]
+        height = p[0]  # above sea level in every frame, as in PX4
         if abs(height) > FARTHEST:
-            return Answer(
-                DENIED,
-                f"height {p[0]:g} m is not allowed: give one above sea level, or "
-                "above home with frame 3 or 6",
-            )
+            return Answer(DENIED, f"height {height:g} m is not allowed: give one above sea level")
         return self._reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
 
     @handles(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
@@ -357,7 +343,7 @@ class Commands:
     @handles(mavlink.MAV_CMD_DO_SET_HOME)
     def _do_set_home(self, link: Link, p: Sequence[float]) -> Answer:
         v = self._status[link.vehicle]
-        if p[0] == 1.0:
+        if p[0] > 0.5:
             v["home"] = self._estimator.pos[link.vehicle]
         else:
             position = self._position(p)

@@ -1,7 +1,8 @@
 """Dispatch of incoming MAVLink messages to the methods that are marked with their names.
 
 Only messages addressed to this vehicle are handled, and only those whose fields are in range; see
-fields.py. A handler that fails costs its message and a line in the log. The handlers are in
+fields.py. A handler that fails costs its message and a line in the log. What has no handler and may
+be expected to do something is refused once, with a reason; see not_taken.py. The handlers are in
 commands.py, set_points.py, parameter_protocol.py, mission_protocol.py, files/ and
 description/answers.py; a new message is one marked method in one of them.
 """
@@ -21,6 +22,7 @@ from ..state.outbox import INFO, WARNING, Outbox
 from ..state.vehicle_status import station_away
 from .fields import fault
 from .links import Link, Links
+from .not_taken import NOT_TAKEN
 
 
 class Messages:
@@ -65,6 +67,9 @@ class Messages:
             return
         handler = self.handlers.get(message.get_type())
         if handler is None:
+            why = NOT_TAKEN.get(message.get_type())
+            if why:
+                self._refuse(link, message, why)
             return
         try:
             why = fault(message)

@@ -25,6 +25,7 @@ from ..navigation.offboard import Offboard
 from ..safety.failures import STICKS, Failures
 from ..state.clock import StepClock
 from ..state.handlers import receives, refuses
+from ..state.local_origin import LocalOrigins
 from ..state.outbox import Outbox
 from .commands import ABSOLUTE, RELATIVE
 from .fields import ATTITUDE_IGNORE, THRUST_BODY, THRUST_IGNORE, given
@@ -52,7 +53,7 @@ class SetPointMessages:
         failures: Failures,
         take_pose: Callable,
         clock: StepClock,
-        origin: Sequence[float],
+        local_origins: LocalOrigins,
         outbox: Outbox,
     ) -> None:
         """The set-points of a fleet.
@@ -65,12 +66,13 @@ class SetPointMessages:
             failures: Failures that a user injects.
             take_pose: Called as take_pose(i, t_us, pos, quat) with each pose from outside.
             clock: Time of the flight stack.
-            origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            local_origins: Origins of local positions, and of the world.
             outbox: Sends STATUSTEXTs.
         """
         self._status, self._estimator, self._offboard = status, estimator, offboard
         self._follow, self._failures, self._take_pose = follow, failures, take_pose
-        self._clock, self._origin, self._outbox = clock, origin, outbox
+        self._clock, self._outbox = clock, outbox
+        self._local_origins, self._origin = local_origins, local_origins.world
         self._nothing = SetPoints.empty(1).records[0]
 
     def _take(
@@ -118,6 +120,8 @@ class SetPointMessages:
             pos, vel, acc = enu_ned(pos), enu_ned(vel), enu_ned(acc)
             if m.coordinate_frame == mavlink.MAV_FRAME_LOCAL_OFFSET_NED:
                 pos = here + pos
+            else:
+                pos = self._local_origins.to_world(i, pos)
             yaw = yaw_enu_ned(yaw)
         elif m.coordinate_frame in (mavlink.MAV_FRAME_BODY_NED, mavlink.MAV_FRAME_BODY_OFFSET_NED):
             pos, vel, acc = (_turn(flu_frd(x), heading) for x in (pos, vel, acc))
@@ -235,7 +239,8 @@ class SetPointMessages:
             t_us = round(t_us + link.clock_us)
         pose = np.array([*pos, *quat])
         if abs(np.linalg.norm(pose[3:]) - 1.0) < 0.1:
-            self._take_pose(link.vehicle, t_us, enu_ned(pose[:3]), quat_enu_ned(pose[3:]))
+            place = self._local_origins.to_world(link.vehicle, enu_ned(pose[:3]))
+            self._take_pose(link.vehicle, t_us, place, quat_enu_ned(pose[3:]))
 
     @receives("FOLLOW_TARGET")
     def _follow_target(self, link: Link, m: MavlinkMessage) -> None:

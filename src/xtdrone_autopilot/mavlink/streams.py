@@ -36,6 +36,7 @@ from ..state.clock import StepClock
 from ..state.estimator_flags import BARO_USED, GPS_USED, MAG_USED, POSITION_VALID
 from ..state.events import Events
 from ..state.handlers import Stream, declarations, declared, streams
+from ..state.local_origin import LocalOrigins
 from ..state.readings import Readings
 from ..state.vehicle_status import ON_WINGS, TARGET_LAND, TARGET_TAKEOFF, thrust_normalised
 from .frames import GAUSS, append_frames, layout
@@ -49,6 +50,7 @@ from .telemetry.kernel import (
     fill_position_target,
 )
 from .telemetry.modes import BASE, CUSTOM, ModeStreams
+from .telemetry.origin import OriginStreams
 from .telemetry.remote_id import RemoteIdStreams
 
 BUFFER = 4096  # room for a vehicle's frames of one tick [bytes]; default streams need 1100 at most
@@ -56,7 +58,8 @@ BUFFER = 4096  # room for a vehicle's frames of one tick [bytes]; default stream
 _PITCH_90 = (math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0)  # wxyz
 _DIAGONAL = (0, 6, 11, 15, 18, 20)  # diagonal of a 6 x 6 matrix in its upper triangle, row by row
 
-PARTS = (ClockStreams, ModeStreams, RemoteIdStreams)  # classes that fill further messages
+# Classes that fill further messages.
+PARTS = (ClockStreams, ModeStreams, OriginStreams, RemoteIdStreams)
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Reported:
     clock: StepClock
     readings: Readings
     origin: tuple  # latitude, longitude [rad] and height [m] of the world's origin
+    local_origins: LocalOrigins
     rotor_mask: np.ndarray  # (N, A) bool, the actuators that are rotors
     events: Events
     others: tuple  # objects that fill further messages
@@ -138,7 +142,7 @@ class Streams:
         self._status, self._parameters, self._estimator = r.status, r.parameters, r.estimator
         self._battery, self._missions, self._failsafes = r.battery, r.missions, r.failsafes
         self._commands, self._clock, self._origin = r.commands, r.clock, r.origin
-        self._readings = r.readings
+        self._readings, self._local_origins = r.readings, r.local_origins
         # One for the world: it changes by centimetres per kilometre.
         self._geoid = geoid_height(self._origin[0], self._origin[1])
         self.devices = DeviceStreams(r)
@@ -231,6 +235,8 @@ class Streams:
         e = self._estimator
         self._ms = t_us // 1000
         estimated_motion(e.pos, e.vel, e.quat, e.ang_vel, self._status, self._origin, self._motion)
+        for local in (self._ned, self._home):
+            self._local_origins.make_local(local)
 
     @streams("HEARTBEAT", ground_station=1, offboard=1)
     def _heartbeat(self, m: np.ndarray, t_us: int) -> None:
@@ -279,6 +285,10 @@ class Streams:
     @streams("POSITION_TARGET_LOCAL_NED", ground_station=50, offboard=10)
     def _position_target_local_ned(self, m: np.ndarray, t_us: int) -> None:
         fill_position_target(self._status, self._motion, self._ms, mavlink.MAV_FRAME_LOCAL_NED, m)
+        if self._local_origins.moved.any():
+            ned = np.stack([m["x"], m["y"], m["z"]], axis=1).astype(np.float64)
+            self._local_origins.make_local(ned)
+            m["x"], m["y"], m["z"] = ned.T
 
     @streams("POSITION_TARGET_GLOBAL_INT", ground_station=1, offboard=10, where=_has_target)
     def _position_target_global_int(self, m: np.ndarray, t_us: int) -> None:
@@ -461,7 +471,7 @@ class Streams:
         m["pose_covariance"], m["velocity_covariance"] = np.nan, np.nan
         for k, std in enumerate((*np.abs(enu_ned(e.pos_std)).T, *np.abs(enu_ned(e.att_std)).T)):
             m["pose_covariance"][:, _DIAGONAL[k]] = std**2
-        m["reset_counter"] = e.reset_count & 0xFF
+        m["reset_counter"] = (e.reset_count + self._local_origins.resets) & 0xFF
         m["estimator_type"] = mavlink.MAV_ESTIMATOR_TYPE_AUTOPILOT
 
     @streams("WIND_COV", offboard=10, where=_has_wind)
@@ -492,14 +502,6 @@ class Streams:
         half = 0.5 * yaw_enu_ned(self._status["home_yaw"])
         m["q"][:, 0], m["q"][:, 3] = np.cos(half), np.sin(half)
         m["time_usec"] = t_us  # PX4 knows no approach: 0
-
-    @streams("GPS_GLOBAL_ORIGIN")
-    def _gps_global_origin(self, m: np.ndarray, t_us: int) -> None:
-        lat, lon, alt = self._origin
-        m["latitude"] = round(math.degrees(lat) * 1e7)
-        m["longitude"] = round(math.degrees(lon) * 1e7)
-        m["altitude"] = round(alt * 1e3)
-        m["time_usec"] = t_us
 
     @streams("AUTOPILOT_VERSION")
     def _autopilot_version(self, m: np.ndarray, t_us: int) -> None:

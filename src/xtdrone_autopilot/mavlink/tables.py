@@ -21,8 +21,11 @@ from .files.ftp import FileServer
 from .files.log_download import LogDownload
 from .messages import Presence
 from .mission_protocol import MissionProtocol
+from .not_taken import NOT_TAKEN
+from .origin import OriginMessages
 from .parameter_protocol import ParameterProtocol
 from .set_points import SetPointMessages
+from .setup_signing import SetupSigning
 from .streams import stream_declarations
 
 _RECEIVERS = {
@@ -35,6 +38,8 @@ _RECEIVERS = {
     "presence, time": Presence,
     "events": EventProtocol,
     "gimbals": GimbalManager,
+    "local origin": OriginMessages,
+    "signing": SetupSigning,
 }
 _COMMANDS = (*_RECEIVERS.values(), Mount, DeviceCommands)
 _LINKS = ("ground_station", "offboard", "bridge")
@@ -110,9 +115,16 @@ def checks_table() -> str:
     return "\n".join(rows)
 
 
+def not_taken_table() -> str:
+    """Table of the messages that are refused once, and why."""
+    rows = ["| message | instead |", "|---|---|"]
+    return "\n".join([*rows, *(f"| {name} | {why} |" for name, why in NOT_TAKEN.items())])
+
+
 TABLES = {
     "streams": streams_table,
     "messages received": received_table,
+    "messages not taken": not_taken_table,
     "commands": commands_table,
     "modes": modes_table,
     "failsafes": failsafes_table,

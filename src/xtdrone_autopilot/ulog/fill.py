@@ -37,6 +37,7 @@ from ..state.estimator_flags import (
     TEST_VISION,
     VISION_USED,
 )
+from ..state.local_origin import shifted
 from ..state.ned import heading, quat_to_ned, to_frd, to_ned
 from ..state.vehicle_status import TO_FIXED_WING, TO_HOVER
 from .snapshot import MAX_MOTORS
@@ -197,6 +198,24 @@ def fill_set_points(snapshot: Record, vehicle: Record) -> None:
     snapshot.sp_thrust_world[0] = thrust * 2.0 * (x * z + w * y)
     snapshot.sp_thrust_world[1] = thrust * 2.0 * (y * z - w * x)
     snapshot.sp_thrust_world[2] = thrust * (1.0 - 2.0 * (x * x + y * y))
+
+
+@njit
+def fill_local_origin(
+    snapshot: Record, world: tuple[float, float, float], origin: np.ndarray
+) -> None:
+    """Moves positions from the world's origin to another one, (3,) [rad, rad, m]."""
+    snapshot.ref_lat, snapshot.ref_lon = math.degrees(origin[0]), math.degrees(origin[1])
+    snapshot.ref_alt = origin[2]
+    snapshot.x, snapshot.y, snapshot.z = shifted(snapshot.x, snapshot.y, snapshot.z, world, origin)
+    snapshot.sp_x, snapshot.sp_y, snapshot.sp_z = shifted(
+        snapshot.sp_x, snapshot.sp_y, snapshot.sp_z, world, origin
+    )
+    snapshot.home_x, snapshot.home_y, snapshot.home_z = shifted(
+        snapshot.home_x, snapshot.home_y, snapshot.home_z, world, origin
+    )
+    target = snapshot.target_pos
+    target[0], target[1], target[2] = shifted(target[0], target[1], target[2], world, origin)
 
 
 @njit

@@ -18,6 +18,7 @@ from .fill import (
     fill_estimate,
     fill_estimator_status,
     fill_gps,
+    fill_local_origin,
     fill_set_points,
     fill_state,
     fill_sticks,
@@ -65,6 +66,8 @@ class LogArguments(NamedTuple):
     snapshots: np.ndarray  # (N,) of SNAPSHOT
     numbers: SnapshotNumbers
     origin: tuple[float, float, float]  # latitude, longitude [rad] and height [m]
+    local_origins: np.ndarray  # (N, 3) the same of each vehicle's local origin
+    moved: np.ndarray  # (N,) bool, those that are not the world's
     status: np.ndarray  # (N,) of VEHICLE_STATUS
     parameters: np.ndarray  # (N,) records of the parameters
     estimates: np.ndarray  # (N,) of ESTIMATE
@@ -118,6 +121,8 @@ def _fill(a: LogArguments, i: int) -> None:
     snapshot.mission_valid = mission.total > 0
     snapshot.mission_reached, snapshot.mission_finished = mission.last_reached, mission.finished
     fill_set_points(snapshot, vehicle)
+    if a.moved[i]:
+        fill_local_origin(snapshot, a.origin, a.local_origins[i])
     fill_sticks(snapshot, vehicle, params, a.t_us[0])
     to_frd(readings.gyro, snapshot.gyro)
     to_frd(readings.accel, snapshot.accel)

@@ -26,6 +26,7 @@ from ..navigation.mission import Missions
 from ..parameters import store as parameters
 from ..safety.battery import Battery
 from ..state.clock import StepClock
+from ..state.local_origin import LocalOrigins
 from ..state.readings import Readings
 from . import format as ulog_format
 from .fill import fill_constants
@@ -61,6 +62,7 @@ class Logged:
     origin: tuple[
         float, float, float
     ]  # latitude, longitude [rad] and height [m] of the world's origin
+    local_origins: LocalOrigins
 
 
 class FleetLog(Memory):
@@ -288,6 +290,8 @@ class FleetLog(Memory):
             self._snapshots,
             SnapshotNumbers(*arrays, *(array.view(np.uint8) for array in arrays)),
             logged.origin,
+            logged.local_origins.places,
+            logged.local_origins.moved,
             logged.status,
             self._values,
             logged.estimator.records,

@@ -20,13 +20,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ControlError
-from ..state import FleetState
 from . import ports
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..state import FleetState
 
 Handler = Callable[[str, dict[str, Any]], dict[str, Any] | None]
 
@@ -42,18 +44,22 @@ _EXAMPLE = 'a request is a line of JSON like {"op": "status"}'
 _TRUTH_WIDTH = 13
 
 
-def pack_truth(state: FleetState) -> str:
+def pack_truth(state: "FleetState") -> str:
     """The truth field of a tick from a FleetState."""
+    import numpy as np  # here, so that what only asks and answers needs none
+
     return pack(np.hstack([state.pos, state.quat, state.vel, state.ang_vel]))
 
 
-def pack(table: np.ndarray) -> str:
+def pack(table: "np.ndarray") -> str:
     """A table (N, 13) as the text of a tick."""
     return base64.b64encode(table.tobytes()).decode()
 
 
-def unpack(text: str) -> np.ndarray:
+def unpack(text: str) -> "np.ndarray":
     """The (N, 13) table of a tick: pos 0:3, quat 3:7 (xyzw), vel 7:10, ang_vel 10:13."""
+    import numpy as np  # as above
+
     return np.frombuffer(base64.b64decode(text)).reshape(-1, _TRUTH_WIDTH)
 
 
@@ -169,7 +175,7 @@ class ControlServer:
                     break
 
     def tick(
-        self, t_us: int, state: FleetState, table: Callable[[str], dict[str, Any]] | None = None
+        self, t_us: int, state: "FleetState", table: Callable[[str], dict[str, Any]] | None = None
     ) -> None:
         """Sends the clock and the truth to the subscribers.
 
@@ -400,7 +406,7 @@ class ControlClient:
             return True
         return bool(_readable([self._sock], timeout))
 
-    def next_tick(self) -> tuple[int, np.ndarray]:
+    def next_tick(self) -> "tuple[int, np.ndarray]":
         """The next (t_us, truth (N, 13)) after `subscribe`; waits up to the time-out.
 
         Raises:

@@ -45,8 +45,10 @@ def surface_torque(fleet: FleetModel) -> np.ndarray:
     for i, vehicle in enumerate(fleet.vehicles):
         axes = wing_axes(vehicle)
         for k, lifting in enumerate(vehicle.wings):
+            if lifting.control < 0:
+                continue
             driven = vehicle.actuators[lifting.control]
-            if lifting.control < 0 or not isinstance(driven, Surface):
+            if not isinstance(driven, Surface):
                 continue
             record = fleet.wing[i, k]
             either = [

@@ -19,9 +19,9 @@ from xtdrone_core.scenario.options import number
 from xtdrone_core.scenario.vehicles import MAX_FLEET
 
 from .. import serialisation
+from ..declarations import SOURCES
 from ..errors import FormationError
 
-SOURCES = {"truth": run_folder.TRUTH, "rosbag": "bags/*.bag", "ulog": "ulog/*/*.ulg"}
 SOURCE_NAMES = {
     "truth": "true positions (truth log)",
     "ulog": "estimates (flight logs)",

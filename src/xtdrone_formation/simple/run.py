@@ -11,10 +11,8 @@ from xtdrone_core.runs.truth_log import TruthWriter
 from xtdrone_core.scenario.vehicles import grid
 
 from ..agents import FormationAgent
+from ..declarations import DEFAULT_FORMATIONS, Radio, Shape
 from ..evaluation import report
-from ..flight import DEFAULT_FORMATIONS
-from ..formations import Shape
-from ..network import Radio
 from ..schemes import scheme
 from .simulator import PERIOD_US, PointMass, SimpleSimulator, fly
 

@@ -14,10 +14,9 @@ from xtdrone_core.scenario.vehicles import grid
 from .. import schemes
 from ..agents import FormationAgent
 from ..assignment import Transition
+from ..declarations import DEFAULT_FORMATIONS, Radio, Shape
 from ..evaluation import analysis, recordings
-from ..flight import DEFAULT_FORMATIONS
-from ..formations import Shape
-from ..network import Radio, topology as edges_of
+from ..network import topology as edges_of
 from ..schemes import scheme
 from ..simple.simulator import PERIOD_US, PointMass, SimpleSimulator
 

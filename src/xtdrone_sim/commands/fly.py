@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xtdrone_core import FleetState, Scenario, ScenarioError, SensorBatch, XtdroneError, registry
+from xtdrone_core import Scenario, ScenarioError, XtdroneError, registry
 from xtdrone_core.command import Subparsers
 from xtdrone_core.contracts import Agent, Observer, Reporting
 from xtdrone_core.errors import CRASHED
@@ -18,6 +18,8 @@ from xtdrone_core.stations import wanted_stations
 from . import running
 
 if TYPE_CHECKING:  # slow to import
+    from xtdrone_core import FleetState, SensorBatch
+
     from ..simulation import Simulation
 
 EXAMPLES = """examples:
@@ -260,7 +262,7 @@ class _ProgressBar(Observer):
         which = values.get("formation", values.get("index", ""))
         self._event = f"{name} {which}".rstrip()
 
-    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+    def on_step(self, t_us: int, state: "FleetState", sensors: "SensorBatch") -> None:
         """Updates the bar once per simulated second."""
         self._bar.set_postfix_str(
             f"{self._simulation.real_time_factor():.1f} x real time, {self._event}", refresh=False

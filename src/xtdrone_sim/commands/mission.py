@@ -2,12 +2,15 @@
 
 import argparse
 import time
+from typing import TYPE_CHECKING
 
 from xtdrone_autopilot.commands import add_vehicle_options, open_client
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_core.command import Subparsers
-from xtdrone_core.mavlink.client import MavlinkClient
 from xtdrone_core.scenario import scenario_options
+
+if TYPE_CHECKING:  # slow to import
+    from xtdrone_core.mavlink.client import MavlinkClient
 
 EXAMPLES = """examples:
   xtdrone mission check docs/missions/survey.plan
@@ -81,7 +84,7 @@ def _upload(args: argparse.Namespace) -> None:
         client.close()
 
 
-def _start(client: MavlinkClient) -> None:
+def _start(client: "MavlinkClient") -> None:
     """Starts the mission; the request is repeated for vehicles that are not ready yet."""
     from xtdrone_core.mavlink.dialect import mavlink
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from xtdrone_core import ScenarioError, resources
+from xtdrone_core.sdf_numbers import leading_numbers
 from xtdrone_dynamics import quaternion
 
 from ..errors import SdfError
@@ -20,13 +21,12 @@ from .look import Look
 from .mesh import MESH_SUFFIXES, MeshFile
 from .pose import Pose
 from .sdf_file import OWN, Element, fail, parse, resolve_uri
-from .sdf_tree import Scope, name_of, number, numbers, pose_of, refuse_unknown, text, vector
+from .sdf_tree import Scope, flag, name_of, number, numbers, pose_of, refuse_unknown, text, vector
 from .shapes import Shape, shapes_of
 
 _STAND_IN = Shape(
     "", "cylinder", (0.25, 1.75), Pose((0.0, 0.0, 0.875)), False, Look((0.35, 0.4, 0.55, 1.0))
 )  # where there is no skin [m]
-_TRUE = ("1", "true")
 _PAINT = "paint"  # begin of the names of visuals that an actor's own colour is for
 _HERE = Pose()
 _PER_PIECE = 16  # lengths of the curve between two waypoints are summed in so many parts
@@ -155,14 +155,14 @@ def read_actor(element: Element, remarks: list[str]) -> Actor:
     name = name_of(element)
     points = sorted(_waypoints(element, name).items())
     script = element.find("script")
-    moving = script is not None and points and text(script, "auto_start", "1") in _TRUE
+    moving = script is not None and points and flag(script, "auto_start", True)
     if not moving:
         points = points[:1] or [(0.0, pose_of(element))]
-    loop = script is None or text(script, "loop", "1") in _TRUE
+    loop = script is None or flag(script, "loop", True)
     delay = 0.0 if script is None else number(script, "delay_start", 0.0)
     times, poses = zip(*points, strict=True)
     path = element.find("script/trajectory")
-    tension = 0.0 if path is None else float(path.get("tension", 0.0))
+    tension = 0.0 if path is None else _tension(path)
     still = Actor(
         name,
         _limbs(element, name, remarks),
@@ -174,6 +174,14 @@ def read_actor(element: Element, remarks: list[str]) -> Actor:
         ((0.0,), (0.0,)),
     )
     return replace(still, arc_lengths=_arc_lengths(still))
+
+
+def _tension(path: Element) -> float:
+    """The tension of a trajectory's spline."""
+    values, _ = leading_numbers(path.get("tension", "0"), 1)
+    if not values or not 0.0 <= values[0] <= 1.0:
+        fail(path, f"tension is '{path.get('tension')}': give a number from 0 to 1")
+    return values[0]
 
 
 def _waypoints(element: Element, name: str) -> dict[float, Pose]:

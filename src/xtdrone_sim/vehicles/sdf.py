@@ -26,7 +26,7 @@ from .parts.links import Links, held_joints, read_links
 from .parts.tyres import read_tyres
 from .parts.wings import read_wings
 from .pose import Pose
-from .sdf_file import Element, parse
+from .sdf_file import Element, noted, parse
 from .sdf_tree import Scope, name_of, plugin_name, pose_of, to_dict
 from .shapes import Shape, shapes_of
 
@@ -65,7 +65,12 @@ def _read(path: Path, _mtime: int) -> Scope:
 
 @lru_cache(maxsize=64)
 def _load(path: Path, mtime: int) -> Vehicle:
-    scope = _read(path, mtime)
+    with noted() as notes:
+        vehicle = _vehicle(path, _read(path, mtime))
+    return replace(vehicle, remarks=(*vehicle.remarks, *notes))
+
+
+def _vehicle(path: Path, scope: Scope) -> Vehicle:
     remarks = held_joints(scope)
     channels = read_channels(scope, remarks)
     links = read_links(scope, driven_joints(scope, channels), remarks)

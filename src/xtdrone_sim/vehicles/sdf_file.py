@@ -1,9 +1,12 @@
 """SDF files: found by path or URI, read as Gazebo reads them, xacro's rendered first."""
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -35,7 +38,31 @@ _OWN_PARENTS = {
     "roll": "joint",
 }  # name: parent
 _XACRO_S = 60.0  # time-out of a file's rendering [s]
+_XACRO = re.compile(rb"\sxmlns:xacro\s*=")
+_EXPRESSION = re.compile(rb"\$[({]")
+_ROBOT = re.compile(rb"<robot[\s>]")
 _DECLARATION = re.compile(rb"<\?xml[^>]*\?>")
+
+
+_NOTES: ContextVar[list[str] | None] = ContextVar("notes", default=None)
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[list[str]]:
+    """Gathers what note() says about the files that are read within it, each line once."""
+    notes: list[str] = []
+    before = _NOTES.set(notes)
+    try:
+        yield notes
+    finally:
+        _NOTES.reset(before)
+
+
+def note(element: Element, message: str) -> None:
+    """Notes what of an element is not used as its file gives it; it becomes a warning."""
+    notes, line = _NOTES.get(), f"{Path(element.base).name}:{element.sourceline}: {message}"
+    if notes is not None and line not in notes:
+        notes.append(line)
 
 
 def fail(element: Element, message: str) -> NoReturn:
@@ -53,7 +80,10 @@ def parse(path: Path, *what: str) -> Element:
     Raises:
         SdfError: Cannot be read, malformed XML, not SDF, or without that element.
     """
-    return _first(_root(_content(path), str(path)), what)
+    data = _content(path)
+    if not _is_xacro(path, data):
+        return _first(_root(data, str(path)), what)
+    return _first(_root(_expanded(path, data), str(path)), what, expand=True)
 
 
 def parse_text(words: str, name: str, *what: str) -> Element:
@@ -72,11 +102,10 @@ def _root(data: bytes, name: str) -> Element:
     return files.parse_xml(data, name, SdfError)
 
 
-def _first(root: Element, what: tuple[str, ...]) -> Element:
-    """The first element of some kinds in an SDF document."""
+def _first(root: Element, what: tuple[str, ...], expand: bool = False) -> Element:
+    """The first element of some kinds in an SDF document; `expand`: xacro has made it."""
     if root.tag == "robot":
-        file = Path(root.base)
-        fail(root, f"is URDF: convert it by 'gz sdf -p {file.name} > {file.stem}.sdf'")
+        fail(root, f"is URDF: convert it by {_commands(Path(root.base), expand, urdf=True)}")
     if root.tag != "sdf":
         fail(root, f"the root element is <{root.tag}>: an SDF file starts with <sdf>")
     _check_own(root)
@@ -98,19 +127,20 @@ def resolve_uri(element: Element, uri: str) -> Path:
     """
     beside = Path(element.base).parent
     if uri.startswith(("model://", "package://")):
-        relative = uri.split("://", 1)[1].lstrip("/")
+        variable, relative = "GAZEBO_MODEL_PATH", uri.split("://", 1)[1].lstrip("/")
         folders = [beside.parent, beside.parent / "models", *resources.model_folders()]
     elif uri.startswith(("http://", "https://")):
         fail(element, f"'{uri}' is on the network: put the file beside the SDF file")
     else:
-        relative = uri.removeprefix("file://")
+        variable, relative = "GAZEBO_RESOURCE_PATH", uri.removeprefix("file://")
         folders = [beside, *resources.folders_of("GAZEBO_RESOURCE_PATH")]
     for folder in folders:
         if os.path.exists(folder / relative):
             return (folder / relative).resolve()
     fail(
         element,
-        f"'{shown(uri)}' does not exist: looked in {', '.join(map(str, dict.fromkeys(folders)))}",
+        f"'{shown(uri)}' does not exist: looked in {', '.join(map(str, dict.fromkeys(folders)))}; "
+        f"name the folder that holds it in {variable}",
     )
 
 
@@ -130,9 +160,7 @@ def resolve_model(element: Element, uri: str) -> Path:
 
 
 def _content(path: Path) -> bytes:
-    """The file's text, of a xacro file what it expands to."""
-    if path.suffix == ".xacro":
-        return _expanded(path)
+    """The file's text."""
     if path.suffix in resources.TEMPLATES:
         raise SdfError(
             f"{path}: is a template: render it first ({resources.TEMPLATES[path.suffix]})"
@@ -140,13 +168,32 @@ def _content(path: Path) -> bytes:
     return files.read_bytes(path, "SDF file", error=SdfError)
 
 
-def _expanded(path: Path) -> bytes:
+def _is_xacro(path: Path, data: bytes) -> bool:
+    """Whether a file has to be expanded by xacro first, whatever it is called."""
+    plain = files.without_comments(data)
+    expressions = path.suffix == ".xacro" and _EXPRESSION.search(plain) is not None
+    return expressions or _XACRO.search(plain) is not None
+
+
+def _commands(path: Path, expand: bool, urdf: bool) -> str:
+    """The commands that make SDF of a file of xacro, of URDF, or of both."""
+    stem, source = path.with_suffix("").stem, path.name
+    commands = []
+    if expand:
+        commands, source = [f"xacro {source} > {stem}.{'urdf' if urdf else 'sdf'}"], f"{stem}.urdf"
+    if urdf:
+        commands.append(f"gz sdf -p {source} > {stem}.sdf")
+    return " and ".join(f"'{command}'" for command in commands)
+
+
+def _expanded(path: Path, data: bytes) -> bytes:
+    """What a xacro file with this text expands to."""
     program = shutil.which("xacro")
     if program is None:
         raise SdfError(
             f"{path}: is a xacro file, and there is no program xacro: install it, for "
-            f"example by 'pip install xacro', or run 'xacro {path.name} > "
-            f"{path.with_suffix('').stem}.sdf' elsewhere"
+            f"example by 'pip install xacro', or run "
+            f"{_commands(path, True, _ROBOT.search(data) is not None)} elsewhere"
         )
     try:
         return subprocess.run(

@@ -13,13 +13,15 @@ from typing import Any, TypeVar, cast
 from lxml import etree
 
 from xtdrone_core.errors import shown, unknown_name
+from xtdrone_core.sdf_numbers import leading_numbers
 
 from .pose import Pose
-from .sdf_file import OWN, Element, fail, parse, resolve_model
+from .sdf_file import OWN, Element, fail, note, parse, resolve_model
 
 _Numbers = TypeVar("_Numbers", bound=tuple[float, ...])
 _MAX_NESTING = 16
 _LARGEST = 1e18
+TRUE = ("1", "true")  # texts of a truth value, in lower case
 FARTHEST = 1e6  # largest coordinate of a pose, and largest side of a shape [m]
 
 
@@ -58,7 +60,7 @@ def refuse_unknown(element: Element, known: Iterable[str]) -> None:
 def text(element: Element, tag: str, default: str | None = None) -> str:
     """The text of a child; without a default the child must be there."""
     child = element.find(tag)
-    if child is None or not (child.text or "").strip():
+    if _is_empty(child):
         if default is None:
             name = element.tag.replace(OWN, "xtdrone:")
             fail(element, f"<{name}>{_named(element)} has no <{tag}>")
@@ -67,40 +69,49 @@ def text(element: Element, tag: str, default: str | None = None) -> str:
 
 
 def numbers(element: Element, count: int) -> tuple[float, ...]:
-    """The numbers that an element's text lists; 1e16, which SDF has for 'no limit', is one."""
-    tokens = (element.text or "").split()
-    try:
-        values = tuple(map(float, tokens))
-    except ValueError:
-        values = ()
-    if len(values) != count or not all(abs(x) <= _LARGEST for x in values):
+    """The numbers that an element's text lists; 1e16, which SDF has for 'no limit', is one.
+
+    What follows them is noted and left out, as Gazebo does.
+    """
+    given = element.text or ""
+    values, rest = leading_numbers(given, count)
+    if not values or not all(abs(x) <= _LARGEST for x in values):
         what = "a number" if count == 1 else f"{count} numbers"
         fail(
             element,
-            f"<{element.tag}> is '{shown(' '.join(tokens))}': give {what} within {_LARGEST:g}",
+            f"<{element.tag}> is '{shown(' '.join(given.split()))}': give {what} within "
+            f"{_LARGEST:g}",
         )
+    if rest:
+        taken = " ".join(f"{value:g}" for value in values)
+        note(element, f"<{element.tag}> is '{shown(' '.join(given.split()))}': {taken} is taken")
     return values
 
 
 def number(element: Element, tag: str, default: float | None = None) -> float:
-    """The number in a child; without a default the child must be there."""
+    """The number in a child; without a default it must be there."""
     child = element.find(tag)
-    if child is None and default is not None:
+    if default is not None and _is_empty(child):
         return default
     text(element, tag)
     return numbers(child, 1)[0]
 
 
+def flag(element: Element, tag: str, default: bool = False) -> bool:
+    """The truth value in a child: 1, or true in any case; all else is false, as for sdformat."""
+    return text(element, tag, str(default)).lower() in TRUE
+
+
 def vector(element: Element, tag: str, default: _Numbers) -> _Numbers:
-    """Returns the numbers in a child, as many as the default has."""
+    """Returns the numbers in a child, as many as the default has; that where there is no text."""
     child = element.find(tag)
-    return default if child is None else cast(_Numbers, numbers(child, len(default)))
+    return default if _is_empty(child) else cast(_Numbers, numbers(child, len(default)))
 
 
 def pose_of(element: Element) -> Pose:
     """The <pose> of an element in its own reference frame."""
     child = element.find("pose")
-    if child is None or not (child.text or "").strip():
+    if _is_empty(child):
         return Pose()
     values = numbers(child, 6)
     if max(map(abs, values)) > FARTHEST:
@@ -310,7 +321,7 @@ class Scope:
             self._lights.append((model, self._pose.to(pose_of(model))))
         elif model.tag == "actor":
             self._actors.append(model)
-        elif element.get("merge", "") in ("1", "true"):
+        elif element.get("merge", "").lower() in TRUE:
             self._merge(element, model)
         else:
             name = self._own_name(text(element, "name", name_of(model)))
@@ -339,6 +350,11 @@ class Scope:
                 base = child.base
                 self.element.append(child)
                 child.base = base
+
+
+def _is_empty(child: Element | None) -> bool:
+    """Whether an element is not there or without text, so that SDF's default holds."""
+    return child is None or not (child.text or "").strip()
 
 
 def _named(element: Element) -> str:

@@ -8,9 +8,10 @@ from ..errors import SdfError
 from .look import Look, look_of
 from .mesh import MESH_SUFFIXES, Extrusion, MeshFile
 from .pose import Pose
-from .sdf_file import Element, fail, resolve_uri
-from .sdf_tree import FARTHEST, Scope, name_of, number, numbers, pose_of, text, vector
+from .sdf_file import Element, fail, note, resolve_uri
+from .sdf_tree import FARTHEST, Scope, flag, name_of, number, numbers, pose_of, text, vector
 
+_NO_MESH = "__default__"  # SDF's default of a mesh's <uri>
 _THINNEST = 1e-9  # smaller sides count as none [m]; of a mesh its scale
 
 
@@ -112,6 +113,10 @@ def _plane(form: Element, shape: Shape) -> list[Shape]:
 
 
 def _mesh(form: Element, shape: Shape) -> list[Shape]:
+    if text(form, "uri", _NO_MESH) == _NO_MESH:
+        what = "collision" if shape.collides else "visual"
+        note(form, f"<mesh> of {what} '{shape.name}' names no file: it has no shape")
+        return []
     path = resolve_uri(form, text(form, "uri"))
     if path.suffix.lower() not in MESH_SUFFIXES:
         fail(
@@ -120,11 +125,7 @@ def _mesh(form: Element, shape: Shape) -> list[Shape]:
             f"{' or '.join(MESH_SUFFIXES)}",
         )
     sub = form.find("submesh")
-    mesh = (
-        MeshFile(path)
-        if sub is None
-        else MeshFile(path, text(sub, "name"), text(sub, "center", "0") in ("1", "true"))
-    )
+    mesh = MeshFile(path) if sub is None else MeshFile(path, text(sub, "name"), flag(sub, "center"))
     return [replace(shape, size=vector(form, "scale", (1.0, 1.0, 1.0)), mesh=mesh)]
 
 

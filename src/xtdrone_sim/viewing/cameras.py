@@ -10,15 +10,9 @@ from xtdrone_core import FleetState
 from xtdrone_dynamics.quaternion import rotate
 
 from ..errors import ViewError
+from .camera_kinds import CAMERAS
 from .scene import FIELD, View
 
-CAMERAS = {
-    "fleet": "frames the fleet from one side",
-    "orbit": "goes round the fleet",
-    "follow": "flies behind one vehicle",
-    "top": "frames the fleet from above",
-    "still": "stands still and frames the whole flight",
-}
 _AZIMUTH, _ELEVATION = (math.radians(-120.0), math.radians(16.0))  # direction of the eye [rad]
 _ORBIT_RATE = math.radians(10.0)  # [rad/s]
 _MAX_ELEVATION = math.radians(85.0)  # straight down the image would have no upper side

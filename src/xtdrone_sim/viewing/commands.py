@@ -6,9 +6,11 @@ import re
 
 from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.runs import interpolation, run_folder
+from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type, truth_type
 from xtdrone_core.windows import display
+
+from .camera_kinds import CAMERAS
 
 EXAMPLES = """examples:
   xtdrone view                                  the newest run in a window
@@ -27,8 +29,6 @@ _MIN, _MAX = 64, 4096  # side of an image [pixels]
 
 def register_view(subparsers: Subparsers) -> None:
     """Registers `xtdrone view`, which replays a run in its world."""
-    from .cameras import CAMERAS
-
     parser = subparsers.add_parser(
         "view", help="replay a run in 3D, in a window or as a film", epilog=EXAMPLES
     )
@@ -127,6 +127,8 @@ def _size(text: str) -> tuple[int, ...]:
 
 
 def _view(args: argparse.Namespace) -> int:
+    from xtdrone_core.runs import interpolation
+
     from ..errors import ViewError
     from . import film
     from .cameras import Camera

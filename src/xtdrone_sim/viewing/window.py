@@ -11,7 +11,8 @@ from xtdrone_core.windows.application import application, repeat, run
 from xtdrone_core.windows.keys import Key
 from xtdrone_core.windows.time_bar import TimeBar, box, button
 
-from .cameras import CAMERAS, Camera
+from .camera_kinds import CAMERAS
+from .cameras import Camera
 from .flights import Replay
 from .live_flight import LiveFlight
 from .stage import Stage

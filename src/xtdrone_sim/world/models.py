@@ -7,10 +7,8 @@ from typing import Any
 from ..vehicles.parts.links import read_links
 from ..vehicles.pose import Pose
 from ..vehicles.sdf_file import fail, parse_text
-from ..vehicles.sdf_tree import Scope, name_of, pose_of, text
+from ..vehicles.sdf_tree import Scope, flag, name_of, pose_of
 from ..vehicles.shapes import Shape, shapes_of
-
-_TRUE = ("1", "true")
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def read_model(words: str, name: str, pose: Pose, own_pose: bool = True) -> Worl
     element = parse_text(words, name, "model")
     element.set("name", name)
     scope = Scope(element, Pose(), f"{name}::")
-    static = text(element, "static", "0") in _TRUE
+    static = flag(element, "static")
     place = pose.to(pose_of(element)) if own_pose else pose
     links = tuple((full, frame) for full, _, frame in scope.links())
     if not links:

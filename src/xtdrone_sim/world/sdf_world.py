@@ -14,16 +14,16 @@ from xtdrone_dynamics.earth.magnetic_field import earth_field
 
 from ..vehicles.actors import Actor, read_actor
 from ..vehicles.pose import Pose
-from ..vehicles.sdf_file import Element, fail, parse, parse_text
+from ..vehicles.sdf_file import Element, fail, noted, parse, parse_text
 from ..vehicles.sdf_tree import (
     Scope,
+    flag,
     name_of,
     number,
     numbers,
     plugin_name,
     pose_of,
     refuse_unknown,
-    text,
     to_dict,
     vector,
 )
@@ -119,6 +119,12 @@ def load_world(name_or_path: str | PathLike[str], added: tuple[str, ...] = ()) -
         SdfError: The file is invalid; the message names file and line.
     """
     path = resources.world_sdf(name_or_path)
+    with noted() as notes:
+        world = _read(path, added)
+    return replace(world, remarks=(*world.remarks, *notes))
+
+
+def _read(path: Path, added: tuple[str, ...]) -> World:
     element = copy.deepcopy(parse(path, "world"))
     add_models(element, added)
     scope = Scope(element, Pose(), placed=_state(element))
@@ -238,7 +244,7 @@ def _light(element: Element, pose: Pose) -> Light:
         direction,
         _colour(element, "diffuse", (1.0, 1.0, 1.0)),
         _colour(element, "specular", (0.1, 0.1, 0.1)),
-        text(element, "cast_shadows", "0") in ("1", "true"),
+        flag(element, "cast_shadows"),
     )
     fading = element.find("attenuation")
     if fading is not None:

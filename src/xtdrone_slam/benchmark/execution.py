@@ -17,7 +17,7 @@ from xtdrone_core.runs.parent import tied
 
 from ..errors import SlamError
 from ..evaluation import report, results, tables
-from ..evaluation.metrics import MAX_DIFF_S
+from ..evaluation.conventions import MAX_DIFF_S
 from ..evaluation.verdict import DEFAULTS, GOOD, Limits
 from . import campaign
 from .plan import Campaign

@@ -13,7 +13,7 @@ from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.runs import run_folder
 
 from ..errors import SlamError
-from ..evaluation.metrics import ALIGNMENTS, MAX_DIFF_S
+from ..evaluation.conventions import ALIGNMENTS, MAX_DIFF_S
 from ..evaluation.verdict import DEFAULTS, Limits, parse_assignments
 from ..flight.options import FlightOptions
 from . import adapters

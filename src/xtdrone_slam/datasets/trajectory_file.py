@@ -1,8 +1,9 @@
-"""Reads trajectories of others: TUM files, EuRoC's csv, and KITTI's poses with times.
+"""Reads trajectories of others: TUM files, EuRoC's csv, KITTI's poses with times, and bags.
 
 The table in memory is that of formats.py: (T, 8) with time [s], position [m], quaternion xyzw.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -12,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from xtdrone_core import files
 from xtdrone_core.errors import shown
+from xtdrone_core.runs import bags
 
 from ..errors import SlamError
 from . import formats
@@ -25,6 +27,7 @@ _UNITS = (  # least time stamp, name, how many a second has
     (1e14, "microseconds", "1e6"),
     (_MAX_TIME, "milliseconds", "1e3"),
 )
+_BAG = re.compile(r"(.+\.(?:bag|mcap|db3))(?::(.+))?")  # file and topic
 _Fail = Callable[[int, str], NoReturn]
 
 
@@ -34,12 +37,15 @@ def read(path: Path) -> np.ndarray:
     Rows are of TUM's form (`t x y z qx qy qz qw`), of EuRoC's csv (time [ns], position, quaternion
     wxyz, and more), or KITTI's (12 numbers of [R | t]) behind a time, or with a file of times:
     times.txt or NAME_times.txt beside it, or that of KITTI's sequence of this name. A last row
-    that is incomplete without a line end is left out.
+    that is incomplete without a line end is left out. Of a bag, FILE:TOPIC names a topic with
+    poses or a frame of tf; FILE is enough if there is one.
 
     Raises:
         SlamError: The file is missing or of another form.
     """
     path = Path(path)
+    if found := _BAG.fullmatch(str(path)):
+        return _of_bag(Path(found[1]), found[2])
     rows = formats.read_rows(path)
 
     def fail(number: int, reason: str) -> NoReturn:
@@ -60,6 +66,26 @@ def read(path: Path) -> np.ndarray:
     if table.shape[1] == _KITTI + 1:
         return _checked(_of_kitti(table[:, 0], table[:, 1:], fail), fail)
     fail(1, f"has {table.shape[1]} numbers, not {_TUM}")
+
+
+def _of_bag(path: Path, topic: str | None) -> np.ndarray:
+    """Returns the poses (T, 8) of a bag's topic or frame."""
+    with bags.opened(path, SlamError) as bag:
+        if topic in bag.topics:
+            tables = bag.poses(lambda name: name == topic)
+        else:
+            tables = bag.poses() or bag.transforms()
+        if not tables:
+            raise SlamError(
+                f"'{shown(path)}' has no poses ({bags.WANTED}): it has {bag.described()}"
+            )
+    if topic is None and len(tables) == 1:
+        return next(iter(tables.values()))
+    if topic not in tables:
+        what = "several poses" if topic is None else f"no poses {topic}"
+        known = ", ".join(sorted(tables))
+        raise SlamError(f"'{shown(path)}' has {what}: give {path.name}:TOPIC, one of {known}")
+    return tables[topic]
 
 
 def is_euroc(path: Path) -> bool:

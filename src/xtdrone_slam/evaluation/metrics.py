@@ -12,11 +12,9 @@ import numpy as np
 
 from ..datasets import trajectory_file
 from ..errors import SlamError
+from .conventions import ALIGNMENTS, DELTA_M, MAX_DIFF_S
 
 Trajectory: TypeAlias = Any  # a PoseTrajectory3D of evo, which has no annotations
-ALIGNMENTS = ("se3", "sim3", "none", "origin")
-MAX_DIFF_S = 0.01  # largest time difference of associated poses [s], evo's default
-DELTA_M = 0.5  # path length of the RPE in the paper [m]
 METRICS = ("ape_translation", "ape_rotation", "rpe_translation", "rpe_rotation")
 UNITS = {
     "ape_translation": "m",

@@ -9,7 +9,8 @@ import numpy as np
 from xtdrone_core import outputs, plot_style
 
 from ..errors import SlamError
-from .metrics import DELTA_M, UNITS
+from .conventions import DELTA_M
+from .metrics import UNITS
 from .results import Flight, Run
 from .usage import usage_in_flight
 

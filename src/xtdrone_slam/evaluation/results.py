@@ -18,7 +18,8 @@ from xtdrone_core.runs import run_folder
 
 from ..datasets import formats, trajectory_file
 from ..errors import SlamError
-from .metrics import MAX_DIFF_S, METRICS, Evaluation, evaluate
+from .conventions import MAX_DIFF_S
+from .metrics import METRICS, Evaluation, evaluate
 from .verdict import DEFAULTS, FAILED, GOOD, POOR, Limits, Verdict, arrived_pairs, judge
 
 _RUN = "run_"

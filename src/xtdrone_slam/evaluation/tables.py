@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .metrics import DELTA_M, METRICS, UNITS
+from .conventions import DELTA_M
+from .metrics import METRICS, UNITS
 from .results import Flight, System
 from .verdict import GOOD, POOR
 

@@ -6,14 +6,16 @@ or the recording or the disk is damaged. It is poor if its result is outside the
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xtdrone_core import files
 from xtdrone_core.errors import XtdroneError, shown, unknown_name
 from xtdrone_core.scenario.options import checked, option, options_of
 
 from ..errors import SlamError
-from .metrics import Evaluation
+
+if TYPE_CHECKING:  # slow to import
+    from .metrics import Evaluation
 
 GOOD, POOR, FAILED = "good", "poor", "failed"
 
@@ -112,7 +114,7 @@ def parse_assignments(assignments: Iterable[str], what: str) -> dict[str, Any]:
     return values
 
 
-def judge(outcome: dict[str, Any], evaluation: Evaluation | None, limits: Limits) -> Verdict:
+def judge(outcome: dict[str, Any], evaluation: "Evaluation | None", limits: Limits) -> Verdict:
     """Judges a finished run.
 
     Args:
@@ -151,7 +153,7 @@ def arrived_pairs(outcome: dict[str, Any]) -> int:
     return int(outcome["frames"]) - outcome.get("not_arrived", 0) - outcome.get("missing", 0)
 
 
-def _inaccuracy(evaluation: Evaluation, limits: Limits) -> list[str]:
+def _inaccuracy(evaluation: "Evaluation", limits: Limits) -> list[str]:
     metres, degrees = (
         evaluation.statistics[name]["rmse"] for name in ("ape_translation", "ape_rotation")
     )

@@ -8,7 +8,7 @@ from typing import Any
 from xtdrone_core import outputs
 from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import shown, unknown_name
-from xtdrone_core.runs import interpolation, run_folder
+from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type, truth_type
 
 from ..replay.commands import add_file_options, add_source
@@ -96,6 +96,8 @@ def _complete_vehicles(parsed_args: argparse.Namespace, prefix: str = "", **_: o
 
 
 def _export(args: argparse.Namespace) -> int:
+    from xtdrone_core.runs import interpolation
+
     from ..errors import WebError
     from ..replay import sources
     from .glb import FlightGlb

@@ -1,20 +1,22 @@
-"""rosbags (ROS 1), also those of other programs as long as they have poses; read without ROS.
+"""Bags of ROS 1 and ROS 2, also those of other programs as long as they have poses.
 
-Of record:=true and of MAVROS: /NAME/mavros/local_position/pose and velocity_local, state, battery.
-Each other topic of PoseStamped or Odometry is a vehicle that is called after it.
+Of record:=true and of MAVROS: /NAME/mavros/local_position/pose (or odom) and velocity_local, state,
+battery. Each other topic with poses is a vehicle that is called after it; without any, each of
+tf's frames that are vehicles' is one.
 """
 
 import re
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from xtdrone_autopilot.ulog.reader import NAV_STATES
 from xtdrone_core import Scenario
 from xtdrone_core.errors import shown
+from xtdrone_core.runs import bags
 from xtdrone_core.scenario.vehicles import MAX_FLEET, parse_vehicles
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
@@ -22,17 +24,13 @@ from xtdrone_sim.world import load_world
 from ..errors import WebError
 from .recording import NO_MODE, Recording, empty, grid, hold, interpolate, interpolate_attitude
 
-if TYPE_CHECKING:  # an optional extra
-    from rosbags.interfaces import Connection
-
-_POSE, _ODOMETRY = "geometry_msgs/msg/PoseStamped", "nav_msgs/msg/Odometry"
 _MAVROS = re.compile(
-    r"/([^/]+)/mavros/(local_position/pose|local_position/velocity_local"
+    r"(?:/(.+))?/mavros/(local_position/pose|local_position/odom|local_position/velocity_local"
     r"|state|battery)"
 )
+_UNNAMED = "vehicle"  # of a MAVROS without a namespace
 _MODES = {name: number for number, name in NAV_STATES.items()}
 _MAX_POSITION = 1e7  # largest coordinate of any vehicle [m]
-RosMessage: TypeAlias = Any  # rosbags makes the classes of messages at run time
 Topics = dict[str, list[tuple[Any, ...]]]  # rows of time and values, by topic
 
 
@@ -40,7 +38,7 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
     """Returns a bag, with all that has poses in it.
 
     Args:
-        path: The .bag.
+        path: The bag, of ROS 1 or ROS 2.
         vehicle, world: Types of what a bag does not name.
 
     Raises:
@@ -48,10 +46,9 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
     """
     content = _content(path)
     names = [name for name, topics in content.items() if topics["pose"]]
-    if not names or len(names) > MAX_FLEET:
+    if len(names) > MAX_FLEET:
         raise WebError(
-            f"'{path}' has poses of {len(names)} vehicles: give a bag with PoseStamped "
-            "or Odometry, for example one of record:=true"
+            f"'{path}' has poses of {len(names)} vehicles: give a bag of {MAX_FLEET} or fewer"
         )
     poses: dict[str, np.ndarray] = {name: np.array(content[name]["pose"]) for name in names}
     if not all(np.all(np.abs(each[:, 1:4]) < _MAX_POSITION) for each in poses.values()):
@@ -77,7 +74,7 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
     specs = [replace(spec, name=name) for spec, name in zip(unnamed, names, strict=True)]
     return Recording(
         path.name,
-        "rosbag",
+        "rosbag" if path.suffix.lower() == ".bag" else "ROS 2 bag",
         load_world(world),
         specs,
         [load_vehicle(vehicle)] * len(names),
@@ -109,52 +106,33 @@ def _fill(records: np.ndarray, t_s: np.ndarray, topics: Topics) -> None:
 
 def _content(path: Path) -> dict[str, Topics]:
     """Returns rows of time and values by vehicle and topic."""
-    try:
-        from rosbags.highlevel import AnyReader
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
-        raise WebError(
-            "bags need the Python package rosbags: pip install 'xtdrone[slam]'"
-        ) from error
     content: dict[str, Topics] = defaultdict(lambda: defaultdict(list))
-    try:
-        with AnyReader([path], default_typestore=get_typestore(Stores.ROS1_NOETIC)) as bag:
-            wanted = {each.id: _about(each) for each in bag.connections}
-            for connection, _, raw in bag.messages(
-                [each for each in bag.connections if wanted[each.id]]
-            ):
-                topic = wanted[connection.id]
-                assert topic is not None  # others were not asked for
-                name, what = topic
-                message: RosMessage = bag.deserialize(raw, connection.msgtype)
-                content[name][what].append(_row(message, connection.msgtype, what))
-    except Exception as error:  # damaged bytes raise any of them in rosbags
-        raise WebError(
-            f"cannot read '{path}': {shown(error)}; repair a truncated recording by rosbag reindex"
-        ) from error
+    with bags.opened(path, WebError) as bag:
+        about = {topic: known for topic in bag.topics if (known := _MAVROS.fullmatch(topic))}
+        for topic, t_s, message in bag.messages(about):
+            what, kind = about[topic][2].rpartition("/")[2], bag.topics[topic]
+            content[about[topic][1] or _UNNAMED][what].append((t_s, *_values(message, kind, what)))
+        for topics in content.values():
+            topics["pose"] = topics["pose"] or topics["odom"]
+        found = bag.poses(lambda topic: "/mavros/" not in topic)
+        if not found and not any(topics["pose"] for topics in content.values()):
+            found = bag.transforms()
+        for name, table in found.items():
+            content[name.strip("/")]["pose"] = table.tolist()
+        if not any(topics["pose"] for topics in content.values()):
+            raise WebError(
+                f"'{shown(path)}' is no recording of this simulation, and has no poses "
+                f"({bags.WANTED}): it has {bag.described()}"
+            )
     return content
 
 
-def _about(connection: "Connection") -> tuple[str, str] | None:
-    """Returns the vehicle of a topic and the topic's kind; None for topics that are left out."""
-    known = _MAVROS.fullmatch(connection.topic)
-    if known:
-        return known[1], known[2].rpartition("/")[2]
-    if connection.msgtype in (_POSE, _ODOMETRY) and "/mavros/" not in connection.topic:
-        return connection.topic.strip("/"), "pose"
-    return None
-
-
-def _row(message: RosMessage, kind: str, what: str) -> tuple[Any, ...]:  # by kind and what
-    stamp = message.header.stamp
-    t_s = stamp.sec + stamp.nanosec * 1e-9
+def _values(message: bags.RosMessage, kind: str, what: str) -> tuple[Any, ...]:  # by kind and what
     if what == "state":
-        return t_s, float(message.armed), message.mode
+        return float(message.armed), message.mode
     if what == "battery":
-        return t_s, message.voltage, message.current, message.percentage
+        return message.voltage, message.current, message.percentage
     if what == "velocity_local":
         linear, angular = message.twist.linear, message.twist.angular
-        return t_s, linear.x, linear.y, linear.z, angular.x, angular.y, angular.z
-    pose = message.pose.pose if kind == _ODOMETRY else message.pose
-    p, q = pose.position, pose.orientation
-    return t_s, p.x, p.y, p.z, q.x, q.y, q.z, q.w
+        return linear.x, linear.y, linear.z, angular.x, angular.y, angular.z
+    return bags.pose(kind, message)

@@ -72,7 +72,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=run_folder.latest(0),
         help=f"name of a run in runs/, path of its folder, {run_folder.latest(0)} (the default), "
-        "or a file: ULog, rosbag or MCAP",
+        "or a file: ULog, bag of ROS 1 or ROS 2, MCAP",
     )
     source.completer = _complete
 
@@ -102,7 +102,7 @@ def _complete(prefix: str = "", **_: object) -> list[str]:
     return [
         run_folder.latest(0),
         *run_folder.names(),
-        *FilesCompleter(("ulg", "bag", "mcap"))(prefix),
+        *FilesCompleter(("ulg", "bag", "mcap", "db3"))(prefix),
     ]
 
 

@@ -1,7 +1,11 @@
-"""MCAP recordings of this simulation, as scenario option mcap makes them; also incomplete ones."""
+"""MCAP recordings of this simulation, as scenario option mcap makes them; also incomplete ones.
+
+Those of ROS 2 are read as bags.
+"""
 
 import json
 from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +22,7 @@ from ..foxglove.channels import STATE
 from ..foxglove.sdk import INSTALL
 from ..foxglove.telemetry import METADATA
 from ..frame import VEHICLE
+from . import bag
 from .recording import NO_MODE, Recording, empty, grid, hold, interpolate, interpolate_attitude
 
 if TYPE_CHECKING:  # an optional extra
@@ -26,22 +31,34 @@ if TYPE_CHECKING:  # an optional extra
 Rows = list[tuple[float, ...]]  # time, position and attitude
 States = list[tuple[float, dict[str, Any]]]  # times and JSON of a vehicle
 Decoded: TypeAlias = Any  # a class or object that protobuf makes at run time
+_ROS2 = "cdr"  # encoding of ROS 2's messages
+_MAX_LISTED = 12  # topics in a message
 _ROTORS = VEHICLE["actuator"].shape[0]
 _SEVERITIES = {1: 7, 2: 6, 3: 4, 4: 3, 5: 2}  # MAVLink's severities of foxglove.Log's levels
 _MODES = {name: number for number, name in NAV_STATES.items()}
 
 
-def read(path: Path) -> Recording:
-    """Returns a recording, up to its last whole chunk.
+def read(path: Path, vehicle: str, world: str) -> Recording:
+    """Returns a recording, up to its last whole chunk; of another program, if it is a ROS 2 bag.
+
+    Args:
+        path: The file.
+        vehicle, world: Types of what a bag does not name.
 
     Raises:
-        WebError: It is damaged, is not of this simulation, or mcap or protobuf are missing.
+        WebError: It is damaged, is not of this simulation and has no poses of ROS 2, or mcap,
+            protobuf or rosbags are missing.
     """
-    scenario, poses, states, events = _content(path)
-    if scenario is None:
+    content = _content(path)
+    if content.is_ros2:
+        return bag.read(path, vehicle, world)
+    if content.scenario is None:
+        topics = ", ".join(sorted(content.topics)[:_MAX_LISTED]) or "no topic"
         raise WebError(
-            f"'{path}' is no recording of this simulation: give a run.mcap that --mcap true wrote"
+            f"'{shown(path)}' is no recording of this simulation: give a run.mcap that --mcap true "
+            f"wrote, or a bag of ROS 2; it has {topics}"
         )
+    scenario, poses, states = content.scenario, content.poses, content.states
     specs = list(scenario.vehicles)
     rows = [poses.get(spec.name) for spec in specs]
     if not all(rows):
@@ -64,7 +81,7 @@ def read(path: Path) -> Recording:
         [load_vehicle(spec.type) for spec in specs],
         t_s,
         table,
-        events,
+        content.events,
     )
 
 
@@ -106,62 +123,68 @@ def _numbers(value: object, width: int) -> list[float]:
     return known + [np.nan] * (width - len(known))
 
 
-def _content(
-    path: Path,
-) -> tuple[Scenario | None, dict[str, Rows], dict[str, States], list[dict[str, Any]]]:
-    """Returns scenario, rows (t, pos, quat) by vehicle or topic, states by vehicle, and events."""
+@dataclass
+class _Content:
+    """What a file has."""
+
+    scenario: Scenario | None = None
+    is_ros2: bool = False  # then nothing else was read
+    topics: set[str] = field(default_factory=set)
+    poses: defaultdict[str, Rows] = field(default_factory=lambda: defaultdict(list))  # by vehicle
+    states: defaultdict[str, States] = field(default_factory=lambda: defaultdict(list))
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+
+def _content(path: Path) -> _Content:
     try:
-        from mcap.exceptions import EndOfFile, McapError
+        from mcap.exceptions import EndOfFile
         from mcap.records import Channel, Message, Metadata, Schema
         from mcap.stream_reader import StreamReader
     except ImportError as error:
         raise WebError(f"MCAP files need the Python package mcap: {INSTALL}") from error
-    poses, states = defaultdict[str, Rows](list), defaultdict[str, States](list)
-    events: list[dict[str, Any]] = []
-    scenario, schemas, channels = None, Schemas(), {}
+    content, schemas, channels = _Content(), Schemas(), {}
     with open(path, "rb") as file:
         try:
             for record in StreamReader(file).records:
                 if isinstance(record, Metadata) and record.name == METADATA:
-                    scenario = Scenario.from_dict(json.loads(record.metadata["scenario"]))
+                    content.scenario = Scenario.from_dict(json.loads(record.metadata["scenario"]))
                 elif isinstance(record, Schema):
                     schemas.add(record)
                 elif isinstance(record, Channel):
                     channels[record.id] = record
-                elif isinstance(record, Message):
-                    _take(record, channels[record.channel_id], schemas, poses, states, events)
+                    content.topics.add(record.topic)
+                    if content.scenario is None and record.message_encoding == _ROS2:
+                        content.is_ros2 = True
+                        break
+                elif isinstance(record, Message) and content.scenario is not None:
+                    _take(record, channels[record.channel_id], schemas, content)
         except EndOfFile:
             pass  # the simulation was killed: what there is counts
-        except (McapError, KeyError, ValueError, OSError) as error:
+        except WebError:
+            raise
+        except Exception as error:  # damaged bytes raise any of them in mcap and protobuf
             raise WebError(
                 f"cannot read '{path}': {shown(error) or type(error).__name__}; it is "
                 "no MCAP, or damaged"
             ) from error
-    return scenario, poses, states, events
+    return content
 
 
-def _take(
-    record: "Message",
-    channel: "Channel",
-    schemas: "Schemas",
-    poses: dict[str, Rows],
-    states: dict[str, States],
-    events: list[dict[str, Any]],
-) -> None:
+def _take(record: "Message", channel: "Channel", schemas: "Schemas", content: _Content) -> None:
     """Adds a message to what is known."""
     t_s, topic = record.log_time * 1e-9, channel.topic
     if channel.message_encoding == "json" and topic.endswith(f"/{STATE}"):
-        states[topic[1 : -len(STATE) - 1]].append((t_s, json.loads(record.data)))
+        content.states[topic[1 : -len(STATE) - 1]].append((t_s, json.loads(record.data)))
     elif topic == "/tf":
         for tf in schemas.decoded(channel.schema_id, record.data).transforms:
             if tf.parent_frame_id == "world":
-                poses[tf.child_frame_id].append(_row(t_s, tf.translation, tf.rotation))
+                content.poses[tf.child_frame_id].append(_row(t_s, tf.translation, tf.rotation))
     elif topic.endswith("/estimate"):
         pose = schemas.decoded(channel.schema_id, record.data).pose
-        poses[topic].append(_row(t_s, pose.position, pose.orientation))
+        content.poses[topic].append(_row(t_s, pose.position, pose.orientation))
     elif topic == "/log":
         log = schemas.decoded(channel.schema_id, record.data)
-        events.append(
+        content.events.append(
             {"t": t_s, "level": _SEVERITIES.get(log.level, 6), "who": log.name, "text": log.message}
         )
 

@@ -53,7 +53,7 @@ def read(folder: Path) -> Recording:
         log = run.log(i)
         if log is not None:
             spec = scenario.vehicles[i]
-            own = np.array([*spec.pos[:2], 0.0]) if scenario.origin != "shared" else np.zeros(3)
+            own = np.array(spec.pos) if scenario.origin != "shared" else np.zeros(3)
             flight_log.fill(table[:, i], t_s, log, models[i], own)
             events += flight_log.texts(log, spec.name)
     events.sort(key=lambda event: event["t"])

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from xtdrone_core import Scenario, files
 from xtdrone_core.errors import shown
-from xtdrone_core.runs import run_folder
+from xtdrone_core.runs import bags, run_folder
 from xtdrone_core.scenario.vehicles import parse_vehicles
 
 from ..errors import WebError
 from .recording import Recording
 
-FILES = (".ulg", ".bag", ".mcap")
-KINDS = "a run folder, its name, or a file .ulg, .bag or .mcap"
+FILES = (".ulg", *bags.SUFFIXES)
+KINDS = f"a run folder, its name, or a file {', '.join(FILES)}, or the folder of a ROS 2 bag"
 
 
 def read(source: str, vehicle: str = "iris", world: str = "empty") -> Recording:
@@ -28,6 +28,10 @@ def read(source: str, vehicle: str = "iris", world: str = "empty") -> Recording:
     path = Path(source).expanduser()
     if path.suffix.lower() in FILES:
         return _file(path, vehicle, world)
+    if bags.is_bag(path):
+        from . import bag
+
+        return bag.read(path, vehicle, world)
     if path.is_file():
         raise WebError(f"'{shown(source)}' is no recording that can be played: give {KINDS}")
     from . import run
@@ -41,8 +45,8 @@ def _file(path: Path, vehicle: str, world: str) -> Recording:
     if suffix == ".mcap":
         from . import mcap_file
 
-        return mcap_file.read(path)
-    if suffix == ".bag":
+        return mcap_file.read(path, vehicle, world)
+    if suffix in bags.SUFFIXES:
         from . import bag
 
         return bag.read(path, vehicle, world)

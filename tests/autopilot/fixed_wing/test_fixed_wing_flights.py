@@ -64,6 +64,7 @@ def fly_plan(f):
     raise AssertionError(f.said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wind", ["", "mean=0,5,0 dryden=5"])
 def test_the_plan_is_flown_from_take_off_to_landing(plane, wind):
     f = plane(wind=wind)
@@ -100,6 +101,7 @@ def test_impacts_of_the_take_off_run_do_not_cost_its_position(flight, tmp_path, 
     assert np.linalg.norm(f.autopilot.estimator.pos[0] - f.pos) < 1.0
 
 
+@pytest.mark.slow
 def test_it_loiters_clockwise_on_its_radius_at_its_height(aloft):
     f = aloft()
     centre, rows = f.autopilot.status["target"][0].copy(), []
@@ -128,6 +130,7 @@ def test_items_that_loiter_have_their_radius_and_time(plane):
     assert turned[-1] > turned[0]  # anti-clockwise
 
 
+@pytest.mark.slow
 def test_return_climbs_comes_home_and_loiters(aloft):
     f = aloft()
     f.set(RTL_RETURN_ALT=50.0, RTL_DESCEND_ALT=45.0)
@@ -140,6 +143,7 @@ def test_return_climbs_comes_home_and_loiters(aloft):
     assert np.hypot(*(f.pos - home)[:2]) < 1.2 * RADIUS and 40.0 < f.pos[2] < 50.0
 
 
+@pytest.mark.slow
 def test_return_lands_as_the_mission_does(aloft):
     f = aloft()
     f.autopilot.missions.replace(0, MISSION, PLAN.items[MISSION])
@@ -159,6 +163,7 @@ def blind(f):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "before, below_20_m, words",
     [
@@ -186,6 +191,7 @@ def test_an_aborted_landing_waits_above_it_and_begins_anew(aloft, before, below_
     assert f.armed
 
 
+@pytest.mark.slow
 def test_land_mode_descends_on_a_circle(aloft):
     f = aloft()
     assert f.set_mode(Mode.LAND).accepted
@@ -214,6 +220,7 @@ def by_sticks(f, seconds, **deflection):
     f.run(seconds, lambda: sticks(f, **deflection), rate=20)
 
 
+@pytest.mark.slow
 def test_altitude_and_position_modes(aloft):
     f = aloft()
     by_sticks(f, 0.5)
@@ -231,6 +238,7 @@ def test_altitude_and_position_modes(aloft):
     assert abs(math.atan2(f.vel[1], f.vel[0]) - course) < 0.03
 
 
+@pytest.mark.slow
 def test_stabilized_acro_and_manual(aloft):
     f = aloft()
     by_sticks(f, 0.5, up=-0.6)
@@ -245,6 +253,7 @@ def test_stabilized_acro_and_manual(aloft):
     assert f.autopilot.fixed_wing.records["torque"][0, 0] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_offboard_flies_to_a_position(aloft):
     f = aloft()
     frame = mavlink.MAV_FRAME_LOCAL_NED

@@ -144,6 +144,7 @@ def fly(wing, params, demanded, seconds, height=50.0, airspeed=SPEED):
     return np.array(rows)
 
 
+@pytest.mark.slow
 def test_level_flight_at_trim_stays(wing, params):
     rows = fly(wing, params, demand(params), 20.0)
     np.testing.assert_allclose(rows[:, :2], (50.0, SPEED) * np.ones((len(rows), 2)), atol=0.01)

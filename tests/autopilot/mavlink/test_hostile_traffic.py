@@ -369,6 +369,7 @@ NAMES = list(parameters.listed())
 SETTINGS = settings(max_examples=60)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(
     name=st.one_of(st.sampled_from(NAMES), st.text(max_size=16)),

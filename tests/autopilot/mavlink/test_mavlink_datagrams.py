@@ -104,6 +104,7 @@ _HANDLED = {
 }
 
 
+@pytest.mark.slow
 def test_a_reader_of_296_bytes_loses_nothing_of_100_vehicles():
     simulation = Simulation(Scenario(fleet("iris", N), speed=0.0), None, links=True)
     clients = [Client(i) for i in range(N)]

@@ -117,6 +117,7 @@ def by_mavlink(f, holder, level):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("give", [by_agent, by_mavlink])
 @pytest.mark.parametrize(
     "level, kind", [("attitude", ATTITUDE), ("rates", RATES), ("actuators", ACTUATORS)]

@@ -189,6 +189,7 @@ def test_erasing_begins_a_new_log(simulate):
     assert min(d.data["timestamp"][0] for d in log.data_list) > 3_000_000
 
 
+@pytest.mark.slow
 def test_a_simulation_without_logs_says_so(simulate):
     simulate("--gps", "rtk", "--log", "none")
     link = client()

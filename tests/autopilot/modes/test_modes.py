@@ -34,6 +34,7 @@ def test_take_off_reaches_its_height_and_holds_its_place(flight):
     assert np.ptp(places, axis=0).max() < 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "frame, values, expected",
     [
@@ -312,36 +313,29 @@ def test_what_the_type_mask_ignores_may_be_anything(on_ground, message, field, e
     p["offboard_kind"] = 0
 
 
-def test_places_of_commands_are_above_home_or_sea_as_their_frame_says(flight):
+@pytest.mark.parametrize("frame", [mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL])
+@pytest.mark.parametrize(
+    "command, params",
+    [
+        (mavlink.MAV_CMD_DO_REPOSITION, (-1, 0, 0, math.nan)),
+        (mavlink.MAV_CMD_DO_ORBIT, (20, 2, 0, 0)),
+    ],
+)
+def test_heights_of_commands_are_above_the_sea_in_every_frame_as_in_px4(
+    flight, command, params, frame
+):
     f = flight()
     lat, lon, alt = f.autopilot.origin
-    for frame, height in (
-        (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, 9.0),
-        (mavlink.MAV_FRAME_GLOBAL, alt + 9.0),
+    place = round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7)
+    for message in (
+        mavlink.MAVLink_command_int_message(1, 1, frame, command, 0, 0, *params, *place, alt + 9.0),
+        mavlink.MAVLink_command_long_message(
+            1, 1, mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, 0, alt + 9.0, frame, 0, 0, 0, 0, 0
+        ),
     ):
-        for message in (
-            mavlink.MAVLink_command_int_message(
-                1,
-                1,
-                frame,
-                mavlink.MAV_CMD_DO_REPOSITION,
-                0,
-                0,
-                -1,
-                0,
-                0,
-                math.nan,
-                round(math.degrees(lat) * 1e7),
-                round(math.degrees(lon) * 1e7),
-                height,
-            ),
-            mavlink.MAVLink_command_long_message(
-                1, 1, mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, 0, height, frame, 0, 0, 0, 0, 0
-            ),
-        ):
-            f.autopilot.status["target"][0] = 0.0
-            f.send(message)
-            assert f.autopilot.status["target"][0, 2] == pytest.approx(9.0, abs=0.3)
+        f.autopilot.status["target"][0] = 0.0
+        f.send(message)
+        assert f.autopilot.status["target"][0, 2] == pytest.approx(9.0, abs=0.3)
 
 
 @pytest.mark.parametrize(
@@ -468,6 +462,7 @@ def test_rtl_comes_home_and_lands(flight):
     assert np.linalg.norm(f.pos[:2]) < 0.5 and f.pos[2] < 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cone, min_dist, east, height",
     [
@@ -548,6 +543,7 @@ def test_the_loops_run_at_the_rates_of_px4(flight):
     assert periods["smooth_pos"][2:] == periods["smooth_pos"][:-2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [Mode.LOITER, Mode.POSCTL, Mode.STABILIZED, Mode.OFFBOARD])
 def test_the_heading_of_auto_modes_turns_no_faster_than_their_parameter(flight, before):
     f = flight()

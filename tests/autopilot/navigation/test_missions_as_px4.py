@@ -28,6 +28,7 @@ def flown_as(name, folder):
     return flown, off
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[] if name in SHORT else [pytest.mark.long]) for name in MISSIONS],
@@ -37,6 +38,7 @@ def test_it_is_flown_as_by_px4(name, tmp_path):
     assert off.path_rms <= 0.3 and max(off.path_max, off.missed_max) <= 1.5, off
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

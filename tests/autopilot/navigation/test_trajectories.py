@@ -89,6 +89,7 @@ def fly_legs(*places, seconds=60.0, accept=2.0, speed=math.nan):
     return rows[:, :3], rows[:, 3:]
 
 
+@pytest.mark.slow
 def test_a_leg_is_straight_in_space_and_limited_by_its_vertical_part():
     path, vel = fly_legs((0, 0, 10), (25, 0, 38))
     np.testing.assert_allclose(path[-1], (25, 0, 38), atol=0.05)
@@ -98,6 +99,7 @@ def test_a_leg_is_straight_in_space_and_limited_by_its_vertical_part():
     assert vel[:, 0].max() == pytest.approx(3.0 * 25 / 28, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_corner_is_cut_inside_the_acceptance_radius_at_the_speed_that_its_angle_allows():
     path, vel = fly_legs((0, 0, 10), (30, 0, 10), (30, 30, 10))
     np.testing.assert_allclose(path[-1], (30, 30, 10), atol=0.05)

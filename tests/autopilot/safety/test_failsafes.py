@@ -66,6 +66,7 @@ def test_ground_station_that_comes_back_in_the_hold_ends_it(flight):
 LINK_ACTIONS = [(1, Mode.LOITER), (2, Mode.RTL), (3, Mode.LAND), (5, None), (6, None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action, mode", LINK_ACTIONS)  # None: its rotors stop
 def test_data_link_loss(flight, action, mode):
     f = flight()
@@ -79,6 +80,7 @@ def test_data_link_loss(flight, action, mode):
     assert not f.armed if mode is None else f.mode == mode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action, mode", LINK_ACTIONS)
 def test_manual_control_loss(flight, action, mode):
     f = flight()
@@ -102,6 +104,7 @@ def test_who_lands_already_does_not_return(flight):
     assert says(f, "manual control lost") and f.mode == Mode.LAND
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "action, with_sticks, mode",
     [
@@ -155,6 +158,7 @@ def test_manual_control_loss_is_excepted_in_missions(flight):
     assert f.mode == Mode.LOITER and says(f, "manual control lost")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "action, critical, emergency",
     [(0, Mode.LOITER, Mode.LOITER), (2, Mode.LAND, Mode.LAND), (3, Mode.RTL, Mode.LAND)],
@@ -196,6 +200,7 @@ def test_distance_limits_of_the_geofence(flight, name, target):
     assert f.mode == Mode.RTL and says(f, "geofence broken", f"{name} allows 12 m")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "action, mode",
     [
@@ -354,6 +359,7 @@ def test_attitude_failure_terminates_only_without_the_circuit_breaker(flight):
         assert f.armed == (breaker != 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "action, mode", [(0, Mode.LOITER), (1, Mode.LOITER), (2, Mode.LAND), (3, Mode.RTL), (4, None)]
 )
@@ -447,6 +453,7 @@ def test_octorotor_flies_on_without_a_failed_rotor():
         f.simulation.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vehicle", ["iris", "typhoon_h480"])
 def test_hard_flying_is_not_taken_for_a_failed_rotor(vehicle):
     f = MissionFlight(vehicle=vehicle, wind="mean=6,0,0 dryden=4").ready()

@@ -66,6 +66,7 @@ def fly(tmp_path, monkeypatch):
     return flight
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ground", [pytest.param("level", marks=pytest.mark.long), "slope"])
 @pytest.mark.parametrize("wind", range(9))
 def test_no_rotor_is_called_failed_on_landing(fly, tmp_path, wind, ground):
@@ -95,6 +96,7 @@ def test_no_rotor_is_called_failed_on_landing(fly, tmp_path, wind, ground):
     assert tilt == pytest.approx(9.7 if ground == "slope" else 0.0, abs=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "vehicle, rotors",
     [("iris", 4), ("typhoon_h480", 6), ("octorotor", 8), ("heavy_lifter", 4), ("crazyflie", 4)],

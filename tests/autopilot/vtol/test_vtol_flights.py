@@ -115,6 +115,7 @@ def fly_plan(f):
     raise AssertionError(f.said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind, wind",
     [
@@ -154,6 +155,7 @@ def test_it_hovers_up_flies_a_kilometre_on_its_wings_and_lands_in_a_hover(vtol, 
     assert vel[touching:, 2].min() > -1.2
 
 
+@pytest.mark.slow
 def test_it_changes_over_and_back_by_command_and_loiters_in_both(aloft):
     f = aloft()
     to_wings(f)
@@ -172,6 +174,7 @@ def test_it_changes_over_and_back_by_command_and_loiters_in_both(aloft):
     assert np.linalg.norm(f.pos - held) < 0.3 and np.linalg.norm(f.vel) < 0.3
 
 
+@pytest.mark.slow
 @ONE
 def test_vtol_takeoff_changes_over_and_loiters_at_its_place(vtol):
     f = vtol()
@@ -224,6 +227,7 @@ def test_others_are_no_vtols(flight):
     assert "is no VTOL" in f.said[-1]
 
 
+@pytest.mark.slow
 def test_land_mode_stops_in_a_hover_and_lands(aloft):
     f = aloft()
     to_wings(f)
@@ -236,6 +240,7 @@ def test_land_mode_stops_in_a_hover_and_lands(aloft):
     assert "Disarmed by landing" in f.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind, wind",
     [
@@ -259,6 +264,7 @@ def test_return_comes_home_on_the_wings_and_lands_there_in_a_hover(aloft, wind):
     assert np.hypot(*(f.pos - f.autopilot.status["home"][0])[:2]) < 1.5
 
 
+@pytest.mark.slow
 def test_offboard_set_points_in_hover_and_on_the_wings(aloft):
     f = aloft()
     f.target(mavlink.MAV_FRAME_LOCAL_NED, VELOCITY, vx=2.0)
@@ -284,6 +290,7 @@ def sticks(f, forward=0.0, right=0.0, up=0.0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind, mode",
     [
@@ -319,6 +326,7 @@ def test_it_changes_over_in_manual_modes(aloft, mode):
     assert state(f) == HOVERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind, cause, parameters, reason",
     [
@@ -353,6 +361,7 @@ def test_quadchutes_return_in_a_hover(aloft, cause, parameters, reason):
     assert np.hypot(*(f.pos - f.autopilot.status["home"][0])[:2]) < 1.5
 
 
+@pytest.mark.slow
 def test_reset_in_a_transition_gives_a_fresh_vehicles_flight(vtol):
     def fly(f):
         f.run(1)

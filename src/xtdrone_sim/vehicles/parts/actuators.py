@@ -19,7 +19,7 @@ from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import rotor
 
 from ..sdf_file import OWN, Element, fail
-from ..sdf_tree import Scope, name_of, number, plugin_name, refuse_unknown, text, vector
+from ..sdf_tree import Scope, flag, name_of, number, plugin_name, refuse_unknown, text, vector
 from ..shapes import Shape
 from .links import NO_LIMIT, Links, axis_in_body, child_of, joint_limits, moves, unit
 from .tyres import rims
@@ -39,7 +39,6 @@ _PROPELLER = (
 _SUBMARINE = "gazebo_uuv_plugin"  # plugin of vehicles with propellers in the water
 _OUTPUTS = 16  # outputs of the autopilot, as PX4 has them
 _LAG = 0.05  # default of a servo [s]
-_TRUE = ("1", "true")
 
 
 @dataclass(frozen=True)
@@ -239,7 +238,7 @@ def _motor(
     if turning not in ("ccw", "cw"):
         fail(plugin, f"turningDirection is '{turning}': give ccw or cw")
     top = number(plugin, "maxRotVelocity")
-    both = text(plugin, "reversible", "0") in _TRUE
+    both = flag(plugin, "reversible")
     values: dict[str, Any] = {
         "name": name_of(joint),
         "channel": index,

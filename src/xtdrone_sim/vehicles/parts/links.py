@@ -10,12 +10,14 @@ from xtdrone_core.vehicle import Vector
 from xtdrone_dynamics.quaternion import to_matrix_array
 
 from ..pose import Pose
-from ..sdf_file import Element, fail
-from ..sdf_tree import Scope, name_of, number, numbers, pose_of, text
+from ..sdf_file import Element, fail, note
+from ..sdf_tree import Scope, flag, name_of, number, numbers, pose_of, text
 
 _Mass = tuple[float, np.ndarray, np.ndarray]  # mass, centre of gravity, inertia about it
 _PRISMATIC = {"prismatic": True, "revolute": False, "continuous": False}  # those that move
 _LOOSE = ("gearbox",)  # types that hold no two links together
+_MASS, _MOMENT = 1.0, 1.0  # SDF's defaults of a link [kg, kg m^2]
+_MOMENTS = ("ixx", "iyy", "izz")
 NO_LIMIT = 1e16  # SDF's own for joints without an end
 
 
@@ -104,7 +106,13 @@ def read_links(scope: Scope, driven: dict, remarks: list[str]) -> Links:
 
 def centres(scope: Scope) -> dict[str, tuple]:
     """Centre of gravity of each link by its full name, in the model frame [m]."""
-    return {name: pose.to(pose_of(link.find("inertial"))).pos for name, link, pose in scope.links()}
+    return {name: pose.to(_centre(link)).pos for name, link, pose in scope.links()}
+
+
+def _centre(link: Element) -> Pose:
+    """Pose of a link's inertial frame in the link's own."""
+    inertial = link.find("inertial")
+    return Pose() if inertial is None else pose_of(inertial)
 
 
 def child_of(scope: Scope, joint: Element) -> str:
@@ -142,7 +150,7 @@ def joint_axis(scope: Scope, joint: Element) -> np.ndarray:
             "it turns about",
         )
     named = xyz.get("expressed_in")
-    if named is None and text(joint.find("axis"), "use_parent_model_frame", "0") in ("1", "true"):
+    if named is None and flag(joint.find("axis"), "use_parent_model_frame"):
         named = ""  # the model's own, as SDF until 1.6 has it
     frame = scope.pose(named if named is not None else name_of(joint), joint)
     axis = np.array(frame.direction(numbers(xyz, 3)))
@@ -168,7 +176,7 @@ def joint_limits(joint: Element) -> tuple[float, float, float]:
     limit = joint.find("axis/limit")
     if limit is None:
         return -NO_LIMIT, NO_LIMIT, NO_LIMIT
-    lower, upper = number(limit, "lower", -NO_LIMIT), number(limit, "upper", NO_LIMIT)
+    lower, upper = _end(limit, "lower", -NO_LIMIT), _end(limit, "upper", NO_LIMIT)
     speed = number(limit, "velocity", -1.0)
     if lower > upper:
         fail(
@@ -182,6 +190,13 @@ def joint_limits(joint: Element) -> tuple[float, float, float]:
             "drawn at 0, which must lie between",
         )
     return lower, upper, speed if speed >= 0.0 else NO_LIMIT
+
+
+def _end(limit: Element, tag: str, none: float) -> float:
+    """An end of a joint; newer SDF has inf for none."""
+    child = limit.find(tag)
+    endless = child is not None and (child.text or "").strip().lower().lstrip("+-") == "inf"
+    return none if endless else number(limit, tag, none)
 
 
 def _joint(name: str, owner: Scope, element: Element, body: int, frame: Pose) -> Joint:
@@ -204,14 +219,13 @@ def _masses(scope: Scope) -> dict:
     masses = {}
     for name, link, pose in scope.links():
         inertial = link.find("inertial")
-        if inertial is None:
-            fail(link, f"link '{name}' has no <inertial>: give its mass and inertia")
-        mass = number(inertial, "mass")
+        _note_defaults(link, inertial, name)
+        mass = _MASS if inertial is None else number(inertial, "mass", _MASS)
         if mass <= 0.0:
             fail(inertial, f"mass of link '{name}' is {mass:g} kg: give a mass above 0")
-        pose = pose.to(pose_of(inertial))
+        pose = pose.to(_centre(link))
         rotation = to_matrix_array([pose.quat])[0]
-        masses[name] = (mass, np.array(pose.pos), rotation @ _inertia(inertial, name) @ rotation.T)
+        masses[name] = (mass, np.array(pose.pos), rotation @ _inertia(link, name) @ rotation.T)
     if not masses:
         fail(scope.element, "the model has no link")
     return masses
@@ -302,11 +316,30 @@ def _rows(matrix: np.ndarray) -> tuple:
     return tuple(map(tuple, matrix.tolist()))
 
 
-def _inertia(inertial: Element, name: str) -> np.ndarray:
-    element = inertial.find("inertia")
+def _note_defaults(link: Element, inertial: Element | None, name: str) -> None:
+    """Notes what of a link's mass and inertia its file leaves to SDF's defaults."""
+    if inertial is None:
+        note(
+            link,
+            f"link '{name}' has no <inertial>: SDF's default, {_MASS:g} kg and {_MOMENT:g} kg m^2 "
+            "about each axis, is taken",
+        )
+        return
+    if inertial.find("mass") is None:
+        note(inertial, f"link '{name}' has no <mass>: SDF's default, {_MASS:g} kg, is taken")
+    if any(inertial.find(f"inertia/{tag}") is None for tag in _MOMENTS):
+        note(
+            inertial,
+            f"<inertia> of link '{name}' lacks one of {', '.join(_MOMENTS)}: SDF's default, "
+            f"{_MOMENT:g} kg m^2, is taken",
+        )
+
+
+def _inertia(link: Element, name: str) -> np.ndarray:
+    element = link.find("inertial/inertia")
     if element is None:
-        fail(inertial, f"link '{name}' has no <inertia>")
-    xx, yy, zz = (number(element, tag) for tag in ("ixx", "iyy", "izz"))
+        return _MOMENT * np.eye(3)
+    xx, yy, zz = (number(element, tag, _MOMENT) for tag in _MOMENTS)
     xy, xz, yz = (number(element, tag, 0.0) for tag in ("ixy", "ixz", "iyz"))
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if np.linalg.eigvalsh(matrix)[0] <= 0.0:

@@ -1,7 +1,6 @@
 """The lifting surfaces of a model: each plugin LiftDrag of PX4's sitl_gazebo, or Gazebo's own."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,13 +14,12 @@ from xtdrone_dynamics.forces import wing
 
 from ..pose import Pose
 from ..sdf_file import OWN, Element, fail
-from ..sdf_tree import Scope, number, plugin_name, refuse_unknown, text, vector
+from ..sdf_tree import Scope, flag, number, plugin_name, refuse_unknown, text, vector
 from .links import Links
 
 _PLUGINS = ("LiftDragPlugin", "gazebo_liftdrag_plugin")
 _UNKNOWN = "AdvancedLiftDragPlugin"  # stability derivatives of a whole aircraft
 HALF_WING = OWN + "half_wing"
-_TRUE = ("1", "true")
 _ANGLES = np.radians(np.arange(-5.0, 45.0, 0.1))  # angles of attack among which the stall is sought
 _TRIMMED = (1.2, 1.5, 2.0)  # speeds of level flight in figures, over that of the stall
 # The plugin's values for what a file leaves out.
@@ -41,8 +39,6 @@ _DEFAULTS = {
     "cm_delta": 0.0,
 }
 _CL_DELTA = 4.0
-# "0.0.", as in PX4's VTOLs, whose first number Gazebo takes.
-_SECOND_POINT = re.compile(r"([-+]?\d+\.\d*)\.")
 
 
 def wing_plugins(scope: Scope) -> list[tuple[Scope, Element]]:
@@ -100,7 +96,7 @@ def read_wings(
             remarks.append(f"wing '{name}' is never deflected: no channel turns '{joint}'")
         body, frame = link_frame(owner, plugin, links)
         values: dict[str, Any] = {
-            tag: _number(plugin, tag, default) for tag, default in _DEFAULTS.items()
+            tag: number(plugin, tag, default) for tag, default in _DEFAULTS.items()
         }  # fields of a Wing
         for tag in ("area", "air_density", "alpha_stall"):
             if values[tag] <= 0.0:
@@ -112,7 +108,7 @@ def read_wings(
             pos=frame.point(vector(plugin, "cp", (0.0, 0.0, 0.0))),
             **_directions(plugin, name, frame),
             **_slipstream(plugin, name, body, actuators),
-            radial_symmetry=text(plugin, "radial_symmetry", "0").lower() in _TRUE,
+            radial_symmetry=flag(plugin, "radial_symmetry"),
             alpha0=number(plugin, "alpha0", number(plugin, "a0", 0.0)),
             cl_delta=number(
                 plugin, "cl_delta", number(plugin, "control_joint_rad_to_cl", _CL_DELTA)
@@ -187,12 +183,6 @@ def _lift_and_drag(
     along = math.cos(angle) * forward - math.sin(angle) * upward
     force = np.sum([wing.forces(record, 0.0, 1.0, *along)[:3] for record in records], axis=0)
     return force @ (math.sin(angle) * forward + math.cos(angle) * upward), -force @ along
-
-
-def _number(plugin: Element, tag: str, default: float) -> float:
-    """A coefficient of a wing."""
-    match = _SECOND_POINT.fullmatch(plugin.findtext(tag, "").strip())
-    return float(match[1]) if match else number(plugin, tag, default)
 
 
 def link_frame(scope: Scope, plugin: Element, links: Links) -> tuple[int, Pose]:
