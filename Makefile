@@ -3,7 +3,7 @@ SHELL := /bin/bash
 # Test processes, one more than cores since flights wait for other programs; each has ports of its
 # own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-.PHONY: help setup setup-demo setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook
+.PHONY: help setup setup-demo setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook users
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-gpu    those of a graphics card; ARGS=\"--n 1048576\""
 	@echo "make slam-report  the SLAM report of docs/slam_report; 20 minutes"
 	@echo "make soak         long flights that look for leaks and stalls"
+	@echo "make users        every reader over your files: read, refused with reason, crashed; FOLDER=~/flights"
 	@echo "make hostile      hostile files, options and messages; 10 minutes; ARGS=\"--seconds 60 --seed 3\""
 
 setup:
@@ -59,6 +60,10 @@ test-fast: setup-learn
 
 notebook:
 	@scripts/notebook_alone.sh
+
+FOLDER ?= tests/data/users
+users: setup
+	@. scripts/env.sh && python scripts/users.py "$(FOLDER)" $(ARGS)
 
 bench-gpu: setup
 	@. scripts/env.sh && python benchmarks/bench_gpu.py $(ARGS)

@@ -1,6 +1,11 @@
-"""Each example runs as a user runs it, and stays short."""
+"""Each example runs, and stays short.
+
+Most run in this process, which has imported the package and loaded its kernels already; one begins
+as a user begins it.
+"""
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +14,7 @@ import pytest
 
 from ros_fixtures import needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S
+from xtdrone_core.command import main
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(EXAMPLES.glob("*.py"))
@@ -32,6 +38,7 @@ ALONE = {
     "mpc_backend": "collisions: 0",
 }
 NEEDS = {"record_stereo": ("cv2",), "mpc_backend": ("casadi",)}
+SLOW = dict.fromkeys(("record_stereo", "disturbances"), pytest.mark.slow)
 NAMED = {
     "my_scheme": "formation simulate --n 4 --formations line --scheme my_scheme:Cohesive",
     "my_estimator": "fly square --gps rtk --estimator my_estimator:Complementary",
@@ -65,16 +72,24 @@ def test_every_example_is_run_here_and_is_short():
         assert len(file.read_text().splitlines()) < MAX_LINES, file.name
 
 
-@pytest.mark.parametrize("name", ALONE)
-def test_example_flies(name, tmp_path):
+@pytest.mark.parametrize("name", [pytest.param(n, marks=SLOW.get(n, ())) for n in ALONE])
+def test_example_flies(name, runs, monkeypatch, capfd):
     for package in NEEDS.get(name, ()):
         pytest.importorskip(package)
-    assert ALONE[name] in run(tmp_path, EXAMPLES / f"{name}.py")
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLES / f"{name}.py")])
+    runpy.run_path(sys.argv[0], run_name="__main__")
+    assert ALONE[name] in capfd.readouterr().out
 
 
+def test_an_example_flies_in_a_process_of_its_own(tmp_path):
+    assert ALONE["first_flight"] in run(tmp_path, EXAMPLES / "first_flight.py")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
-def test_example_is_named_on_the_command_line(name, tmp_path):
-    run(tmp_path, "-m", "xtdrone_core.command", *NAMED[name].split())
+def test_example_is_named_on_the_command_line(name, runs, monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    assert main(NAMED[name].split()) == 0
 
 
 def test_mavsdk_client_flies_a_running_simulation(simulate, tmp_path):
@@ -83,6 +98,7 @@ def test_mavsdk_client_flies_a_running_simulation(simulate, tmp_path):
     assert "landed" in run(tmp_path, EXAMPLES / "mavsdk_square.py")
 
 
+@pytest.mark.slow
 @needs_ros
 def test_ros_node_flies_a_circle(ros):  # noqa: F811
     launch = ros.start(
