@@ -3,12 +3,12 @@ SHELL := /bin/bash
 # Test processes, one more than cores since flights wait for other programs; each has ports of its
 # own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-.PHONY: help setup setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook
+.PHONY: help setup setup-demo setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook users
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
 	@echo "make setup-learn  also PyTorch, for xtdrone learn; make test does it"
-	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
+	@echo "make demo         the demonstration flight, with what it needs alone; ARGS=\"...\" passes options to it"
 	@echo "make check        ruff, mypy, layers of imports, private names; a minute"
 	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
 	@echo "make test-long    also those that repeat others in other conditions, or need Chromium"
@@ -22,10 +22,14 @@ help:
 	@echo "make bench-gpu    those of a graphics card; ARGS=\"--n 1048576\""
 	@echo "make slam-report  the SLAM report of docs/slam_report; 20 minutes"
 	@echo "make soak         long flights that look for leaks and stalls"
+	@echo "make users        every reader over your files: read, refused with reason, crashed; FOLDER=~/flights"
 	@echo "make hostile      hostile files, options and messages; 10 minutes; ARGS=\"--seconds 60 --seed 3\""
 
 setup:
 	@scripts/setup.sh
+
+setup-demo:
+	@scripts/setup.sh --demo
 
 setup-learn:
 	@scripts/setup.sh --learn
@@ -57,10 +61,15 @@ test-fast: setup-learn
 notebook:
 	@scripts/notebook_alone.sh
 
+FOLDER ?= tests/data/users
+users: setup
+	@. scripts/env.sh && python scripts/users.py "$(FOLDER)" $(ARGS)
+
 bench-gpu: setup
 	@. scripts/env.sh && python benchmarks/bench_gpu.py $(ARGS)
 
 validation: setup-learn
-demo pictures bench soak hostile slam-report: setup
+demo: setup-demo
+pictures bench soak hostile slam-report: setup
 demo validation pictures bench soak hostile slam-report:
 	@. scripts/env.sh && scripts/$@.sh $(ARGS)

@@ -3,10 +3,12 @@
 #
 #   scripts/setup.sh            the distribution's packages (ROS, rviz, what windows and cameras need),
 #                               .venv, messages, kernels
+#   scripts/setup.sh --demo     only what flights through ROS and in process need, such as the demonstration
 #   scripts/setup.sh --no-ros   leaves the system's packages alone
 #   scripts/setup.sh --learn    also PyTorch and what else learning and its tests need
 #
-# Steps leave stamps in .setup/, named by a hash of what they depend on.
+# Steps leave stamps in .setup/, named by a hash of what they depend on. pip, which does not
+# look at the system's packages, works beside apt.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -19,12 +21,14 @@ fail() { echo "[setup] $*" >&2; exit 1; }
 
 with_ros=1
 with_learning=0
+demo=0
 for option in "$@"; do
     case "$option" in
         --no-ros) with_ros=0 ;;
         --learn) with_learning=1 ;;
-        -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
-        *) fail "unknown option '$option': only --no-ros and --learn are allowed" ;;
+        --demo) demo=1 ;;
+        -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        *) fail "unknown option '$option': only --demo, --no-ros and --learn are allowed" ;;
     esac
 done
 
@@ -49,15 +53,24 @@ first() {
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 offered() { apt-cache show "$1" >/dev/null 2>&1; }
 has_ros() { command -v roslaunch >/dev/null; }
+has_venv() { /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null; }
+# packages: what is wanted of the distribution, one a line.
+packages() {
+    local end='$'
+    [ "$demo" -eq 0 ] || end='/^# Beyond flights/'
+    sed -n "1,${end}{/^[^#]/p}" scripts/apt-packages.txt
+}
 # consequence: what works and what does not, where packages could not be installed.
 consequence() {
     has_ros || echo -n "'xtdrone' works, roslaunch does not; "
     echo "'xtdrone doctor' says what windows and cameras lack"
 }
 
+# system_packages NAME...: installs what is missing of the distribution's packages.
+updated=0
 system_packages() {
     local missing=() as_root=() wanted=() name found
-    for name in $(grep -v '^#' scripts/apt-packages.txt); do
+    for name in "$@"; do
         first "$name" installed >/dev/null || missing+=("$name")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
@@ -80,7 +93,10 @@ system_packages() {
     local lock
     exec {lock}>.setup/apt.lock  # scripts/setup_gazebo.sh may install at the same time
     flock -w 900 "$lock" || true
-    "${apt[@]}" update >.setup/apt.log 2>&1 || say "apt-get update failed, trying without it"
+    if [ "$updated" -eq 0 ]; then
+        "${apt[@]}" update >.setup/apt.log 2>&1 || say "apt-get update failed, trying without it"
+        updated=1
+    fi
     for name in "${missing[@]}"; do
         if found=$(first "$name" offered); then
             wanted+=("$found")
@@ -108,12 +124,23 @@ python_environment() {
         /usr/bin/python3 -m venv --clear --system-site-packages .venv >.setup/venv.log 2>&1 \
             || fail "cannot make .venv (log: .setup/venv.log): install python3-venv"
     fi
+    local wanted=(-r requirements.txt)
+    [ "$demo" -eq 1 ] || wanted+=(-r requirements-slam.txt -r requirements-dev.txt)
     say "installing Python packages into .venv (log: .setup/pip.log); a few minutes"
-    .venv/bin/python -m pip install --no-compile --progress-bar off \
-        -r requirements.txt -r requirements-slam.txt -r requirements-dev.txt >.setup/pip.log 2>&1 \
+    sees_system false
+    .venv/bin/python -m pip install --no-compile --progress-bar off "${wanted[@]}" \
+        >.setup/pip.log 2>&1 \
         && .venv/bin/python -m pip install --no-deps --no-build-isolation -e . >>.setup/pip.log 2>&1 \
         || fail "pip failed: $(grep -m1 -E '^(ERROR|Could not fetch URL)' .setup/pip.log ||
             echo 'see .setup/pip.log')"
+    sees_system true
+}
+
+# sees_system true|false: whether Python in .venv finds the system's packages, such as rospy. pip does
+# not, since apt may be changing them.
+sees_system() {
+    [ ! -f .venv/pyvenv.cfg ] \
+        || sed -i "s/^\(include-system-site-packages = \).*/\1$1/" .venv/pyvenv.cfg
 }
 
 learning() {
@@ -141,16 +168,36 @@ kernels() {
     return 1
 }
 
+# to_do NAME HASH: whether a step that does less for the demonstration is still to do.
+to_do() { ! { stamped "$1" "$2" || { [ "$demo" -eq 1 ] && stamped "$1" "$2-demo"; }; }; }
+did() { if [ "$demo" -eq 1 ]; then stamp "$1" "$2-demo"; else stamp "$1" "$2"; fi; }
+
+compiled() {
+    local key
+    key=$(hash_of $(grep -rl --include='*.py' 'compiled import' src) requirements.txt)
+    if to_do kernels "$key" && kernels; then did kernels "$key"; fi
+}
+
 start=$SECONDS
+trap wait EXIT  # nothing goes on working after an error
+system_job=
 if [ "$with_ros" -eq 1 ]; then
-    system_packages || true
-    has_ros || with_ros=0
+    has_venv || system_packages python3-venv || true
+    system_packages $(packages) &
+    system_job=$!
 fi
 
 key=$(hash_of requirements*.txt pyproject.toml setup.py scripts/setup.sh /usr/bin/python3)
-if ! grep -qsF "$root/.venv/bin/python" .venv/bin/pip || ! stamped python "$key"; then
+if ! grep -qsF "$root/.venv/bin/python" .venv/bin/pip || to_do python "$key"; then
     python_environment
-    stamp python "$key"
+    did python "$key"
+fi
+
+# Those that draw need the system's libraries, too.
+[ "$demo" -eq 0 ] || compiled
+if [ -n "$system_job" ]; then
+    wait "$system_job" || true
+    has_ros || with_ros=0
 fi
 
 # The kernels are compiled on one core while PyTorch comes on another.
@@ -172,10 +219,7 @@ if [ "$with_ros" -eq 1 ]; then
     fi
 fi
 
-key=$(hash_of $(grep -rl --include='*.py' 'compiled import' src) requirements.txt)
-if ! stamped kernels "$key"; then
-    if kernels; then stamp kernels "$key"; fi
-fi
+[ "$demo" -eq 1 ] || compiled
 
 if [ -n "$learning_job" ]; then
     wait "$learning_job" || exit 1

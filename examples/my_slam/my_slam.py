@@ -11,7 +11,7 @@ import sys
 import cv2
 import numpy as np
 
-from xtdrone_slam.datasets import calibration
+from xtdrone_slam.datasets import calibration, lenses
 from xtdrone_slam.systems import baseline
 
 _MIN = 12  # points that a pose needs
@@ -25,12 +25,9 @@ class MySlam:
     def __init__(self, stereo: calibration.Calibration, features: int):
         """For the calibration of a stereo pair and the number of corners in a keyframe."""
         cv2.setNumThreads(1)
-        size = stereo.left.width, stereo.left.height
-        rectified = calibration.rectification(stereo)  # rotations and projections of both cameras
+        rectified = lenses.rectification(stereo)  # rotations and projections of both cameras
         self.maps = [
-            cv2.initUndistortRectifyMap(
-                camera.matrix, np.array(camera.distortion), turn, projection, size, cv2.CV_16SC2
-            )
+            lenses.rectifying_maps(camera, turn, projection, cv2.CV_16SC2)
             for camera, turn, projection in zip(
                 (stereo.left, stereo.right), rectified, rectified[2:]
             )

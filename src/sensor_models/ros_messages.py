@@ -1,6 +1,6 @@
 """ROS messages of rendered sensors as plain fields: topic, type and values, without ROS.
 
-Topics lie below the vehicle's name, with Gazebo's own names: the plugin tags
+Topics lie below the vehicle's namespace, with Gazebo's own names: the plugin tags
 cameraName, imageTopicName, topicName and so on, or else the sensor's name.
 Images carry the frame of their optical axis (x right, y down, z forward).
 """
@@ -57,7 +57,7 @@ def transforms(sensors: list[SensorDescription]) -> list[dict[str, Any]]:
             quat = multiply(x, y, z, w, *_OPTICAL) if optical else (x, y, z, w)
             out.append(
                 {
-                    "header": {"frame_id": f"{sensor['vehicle']}/base_link"},
+                    "header": {"frame_id": frame_name(sensor["namespace"], "base_link")},
                     "child_frame_id": _frame(sensor, part),
                     "transform": {
                         "translation": dict(zip("xyz", part["pos"])),
@@ -70,7 +70,7 @@ def transforms(sensors: list[SensorDescription]) -> list[dict[str, Any]]:
 
 def camera_base(sensor: SensorDescription, camera: Part) -> str:
     """Returns the namespace of a camera's topics."""
-    top = f"/{sensor['vehicle']}/{sensor['tags'].get('cameraName', sensor['sensor'])}"
+    top = f"{sensor['namespace']}/{sensor['tags'].get('cameraName', sensor['sensor'])}"
     return f"{top}/{camera['name']}" if camera["name"] else top
 
 
@@ -149,7 +149,12 @@ def cloud(header: Header, points: np.ndarray) -> dict[str, Any]:
 def _frame(sensor: SensorDescription, part: Part) -> str:
     name = sensor["tags"].get("frameName", sensor["sensor"])
     side = f"_{part['name']}" if part.get("name") else ""
-    return f"{sensor['vehicle']}/{name}{side}"
+    return frame_name(sensor["namespace"], f"{name}{side}")
+
+
+def frame_name(namespace: str, name: str) -> str:
+    """Returns a frame of a vehicle: NAME/name, or name for one without a namespace."""
+    return f"{namespace}/{name}".lstrip("/")
 
 
 def _header(sensor: SensorDescription, part: Part, t_us: int) -> Header:

@@ -1,6 +1,7 @@
 """Vehicles that come and go while a simulation runs."""
 
 import os
+import re
 from typing import cast
 
 from xtdrone_core.contracts import Agent
@@ -55,7 +56,7 @@ class Spawning:
             vehicle: A name from models/, a path to an SDF file, or a composed one.
             pos: Position of the model's origin, world [m].
             yaw: Counter-clockwise from east [rad].
-            name: Empty: its type and number.
+            name: Empty: its type and number, or the name that `uav0=iris` gives.
             backend: What flies it; None: that of a composed one, or the commands.
             autopilot: Its flight stack; empty: the scenario's.
 
@@ -65,13 +66,14 @@ class Spawning:
         """
         now = self._flight.scenario.vehicles
         number = min({*range(len(now) + 1)} - {spec.number for spec in now})
+        read = Scenario(vehicles=[vehicle]).vehicles[0]  # type: ignore[arg-type]
         if not name:
-            label = Scenario(vehicles=[vehicle]).vehicles[0].name.rpartition("_")[0]  # type: ignore[arg-type]
-            name = f"{label}_{number}"
+            named = read.type != os.fspath(vehicle)
+            name = read.name if named else re.sub(r"_0$", f"_{number}", read.name)
         if backend is None and isinstance(vehicle, Multirotor) and vehicle.backend is not None:
             backend = vehicle.backend()
         spec = VehicleSpec(
-            os.fspath(vehicle),
+            read.type,
             name,
             (float(pos[0]), float(pos[1]), float(pos[2])),
             float(yaw),

@@ -209,7 +209,10 @@ def _load_params(args: argparse.Namespace) -> int:
             refused = _change(client, wanted)[1]
     finally:
         client.close()
-    print(f"{changed} parameters changed, {len(wanted) - changed - len(refused)} had their value")
+    print(
+        f"{changed} parameters changed, {len(wanted) - changed - len(refused)} had their value"
+        + f", {len(refused)} not set" * bool(refused)
+    )
     for line in refused:
         print(f"not set: {line}")
     return 1 if refused else 0

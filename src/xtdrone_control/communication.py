@@ -44,14 +44,15 @@ class Vehicle:
     """One vehicle's topics and services."""
 
     def __init__(self, name: str):
-        """Takes the namespace of the vehicle, for example iris_0."""
+        """Takes the name of the vehicle, for example iris_0."""
         self.name = name
         self._info = rospy.Publisher(f"/xtdrone/{name}/info", String, queue_size=20)
-        self._target = Output(f"/{name}/mavros/setpoint_raw/local", "mavros_msgs/PositionTarget")
-        self._arming = rospy.ServiceProxy(f"/{name}/mavros/cmd/arming", CommandBool)
-        self._set_mode = rospy.ServiceProxy(f"/{name}/mavros/set_mode", SetMode)
+        self._top = top = discovery.mavros(name)
+        self._target = Output(f"{top}/setpoint_raw/local", "mavros_msgs/PositionTarget")
+        self._arming = rospy.ServiceProxy(f"{top}/cmd/arming", CommandBool)
+        self._set_mode = rospy.ServiceProxy(f"{top}/set_mode", SetMode)
         self._vtol_transition = rospy.ServiceProxy(
-            f"/{name}/mavros/cmd/vtol_transition", CommandVtolTransition
+            f"{top}/cmd/vtol_transition", CommandVtolTransition
         )
         self._translator = CommandTranslator(self._report)
         self._kind: Kind | None = None  # None until the vehicle is connected
@@ -64,7 +65,7 @@ class Vehicle:
         self._subscribe()
 
     def _subscribe(self) -> None:
-        mavros = f"/{self.name}/mavros/"
+        mavros = f"{self._top}/"
         pose, twist = "geometry_msgs/Pose", "geometry_msgs/Twist"
         do = self._translator
         Input(mavros + "local_position/pose", "geometry_msgs/PoseStamped", self._on_pose)
@@ -124,10 +125,7 @@ class Vehicle:
             self._translator.set_kind(kind)
         if kind is Kind.VTOL:
             rospy.Subscriber(
-                f"/{self.name}/mavros/extended_state",
-                ExtendedState,
-                self._on_extended_state,
-                queue_size=10,
+                f"{self._top}/extended_state", ExtendedState, self._on_extended_state, queue_size=10
             )
 
     def _on_extended_state(self, message: ExtendedState) -> None:

@@ -80,7 +80,9 @@ def run(args: argparse.Namespace) -> None:
     if name not in names:
         raise ControlNodeError(unknown_name("vehicle", name, names))
     commands = rospy.Publisher(f"/xtdrone/{name}/cmd", String, queue_size=5)
-    manual = rospy.Publisher(f"/{name}/mavros/manual_control/send", ManualControl, queue_size=1)
+    manual = rospy.Publisher(
+        f"{discovery.mavros(name)}/manual_control/send", ManualControl, queue_size=1
+    )
     rospy.Subscriber(f"/xtdrone/{name}/info", String, lambda m: print(m.data, flush=True))
     pad = Pad(
         commands.publish,

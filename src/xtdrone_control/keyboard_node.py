@@ -40,10 +40,9 @@ class Topics:
         rospy.Subscriber("/xtdrone/leader/info", String, self._on_leader_info, queue_size=5)
         pose = lazy_class("geometry_msgs/PoseStamped")
         for i, name in enumerate(names):
-            rospy.Subscriber(f"/{name}/mavros/state", State, self._on_state, i, queue_size=5)
-            rospy.Subscriber(
-                f"/{name}/mavros/local_position/pose", pose, self._on_pose, i, queue_size=1
-            )
+            mavros = discovery.mavros(name)
+            rospy.Subscriber(f"{mavros}/state", State, self._on_state, i, queue_size=5)
+            rospy.Subscriber(f"{mavros}/local_position/pose", pose, self._on_pose, i, queue_size=1)
             rospy.Subscriber(f"/xtdrone/{name}/info", String, self._on_info, i, queue_size=5)
 
     def send(self, who: str, command: str) -> None:
@@ -80,7 +79,7 @@ class Topics:
         self.states[i].kind = kind
         if kind is Kind.VTOL:
             rospy.Subscriber(
-                f"/{self._names[i]}/mavros/extended_state",
+                f"{discovery.mavros(self._names[i])}/extended_state",
                 ExtendedState,
                 self._on_extended_state,
                 i,

@@ -40,7 +40,7 @@ class RawFleet(RosFleet):
             model: Model of the vehicles, if forces are to be commanded.
         """
         super().__init__(ros, names)
-        tops = [f"/{name}/mavros" for name in names]
+        tops = [ros.mavros(name) for name in names]
         self._local, self._attitude = (
             [rospy.Publisher(f"{top}/setpoint_raw/{what}", kind, queue_size=1) for top in tops]
             for what, kind in (("local", PositionTarget), ("attitude", AttitudeTarget))

@@ -1,4 +1,4 @@
-"""Registered classes by name; `module:Class` names an unregistered class.
+"""Registered classes by name; `module:Class` names an unregistered class, or another object.
 
 Names are entry points. Those of the workspace are in pyproject.toml; another package adds its own:
 
@@ -65,17 +65,7 @@ class Group:
         """
         self.check(name)
         entry = self.table().get(name) or metadata.EntryPoint(name, name, self.entry_points)
-        try:
-            loaded = entry.load()
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ScenarioError(
-                f"cannot load {self.what} '{shown(name)}': {error}; a class of "
-                "your own is named module:Class, its folder on PYTHONPATH"
-            ) from error
-        except (Exception, SystemExit) as error:  # raised by a module of the user as it is imported
-            raise ScenarioError(
-                f"cannot load {self.what} '{shown(name)}': {type(error).__name__} {error}"
-            ) from error
+        loaded = _loaded(self.what, "class", entry)
         lacking = self._lacking(loaded)
         if lacking:
             raise ScenarioError(
@@ -109,6 +99,40 @@ class Group:
                 text = str(error.__cause__ or error)
             lines[name] = text.split("\n\n")[0].replace("\n", " ")
         return lines
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is of the form module:NAME, for what is not registered."""
+    return _CLASS.fullmatch(name) is not None
+
+
+def load_own(what: str, name: str) -> Any:  # whatever the module has under that name
+    """Loads what module:NAME names.
+
+    Args:
+        what: Kind of thing in messages, for example "task".
+        name: module:NAME.
+
+    Raises:
+        ScenarioError: No such module, or it has no such name.
+    """
+    return _loaded(what, what, metadata.EntryPoint(name, name, ""))
+
+
+def _loaded(what: str, kind: str, entry: metadata.EntryPoint) -> Any:  # as of load_own()
+    """What an entry point names; `kind`: class, or what else its modules hold."""
+    try:
+        return entry.load()
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ScenarioError(
+            f"cannot load {what} '{shown(entry.name)}': {error}; a {kind} of your own is named "
+            f"module:{kind.capitalize() if kind == 'class' else kind.upper()}, its folder on "
+            "PYTHONPATH"
+        ) from error
+    except (Exception, SystemExit) as error:  # raised by a module of the user as it is imported
+        raise ScenarioError(
+            f"cannot load {what} '{shown(entry.name)}': {type(error).__name__} {error}"
+        ) from error
 
 
 ENGINES = Group("engine", "xtdrone.engines", "xtdrone_core.contracts:Engine")

@@ -218,6 +218,7 @@ class SensorDescription(TypedDict):
 
     kind: str  # kind of its readings
     vehicle: str  # name
+    namespace: str  # what its topics begin with: /NAME, or nothing
     sensor: str  # name
     period_us: int  # between two readings [us]
     latency_us: int  # from the measurement to the reading's arrival [us]

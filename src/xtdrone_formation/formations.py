@@ -3,7 +3,6 @@
 Offsets are in world axes (x east, y north, z up) [m] and do not rotate with the leader.
 """
 
-import csv
 import math
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from scipy.spatial.transform import Rotation
 from xtdrone_core import files
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.scenario.vehicles import FARTHEST, MAX_FLEET, grid as start_grid
+from xtdrone_core.tables import read_table
 
 from .declarations import MAX_SCALE, Shape
 from .errors import FormationError
@@ -165,8 +165,13 @@ def shaped(name: str, n: int, shape: Shape) -> np.ndarray:
 
 def _raw(name: str, n: int) -> tuple[np.ndarray, float | None]:
     """Returns offsets (n - 1, 3), and the spacing to scale them to; None: do not scale."""
-    if name.endswith(".csv"):
+    if is_table(name):
         return read_csv(name, n), None
+    if files.is_file(Path(name).expanduser()):
+        raise FormationError(
+            f"'{shown(name)}' is a file and no formation: a table of slots is a file that ends in "
+            ".csv, with x,y,z in metres, separated by commas, in a row for each follower"
+        )
     table = XTDRONE.get(n, {})
     if name in _WAITING:
         rows = table["origin"] if table else start_grid(n)[1:]
@@ -184,6 +189,11 @@ def _raw(name: str, n: int) -> tuple[np.ndarray, float | None]:
     return np.array(generate(n - 1), dtype=float).reshape(-1, 3), DEFAULT_SPACING
 
 
+def is_table(name: str) -> bool:
+    """Returns whether the name of a formation is that of a file with its slots."""
+    return name.lower().endswith(".csv")
+
+
 def read_csv(path: Path | str, n: int) -> np.ndarray:
     """Reads offsets from a CSV file: a row x, y, z [m] per follower, with an optional header.
 
@@ -191,16 +201,8 @@ def read_csv(path: Path | str, n: int) -> np.ndarray:
         FormationError: The file is missing, a row is not three numbers, or there are not n - 1
             rows.
     """
-    text = files.read_text(Path(path).expanduser(), "formation file", error=FormationError)
-    try:
-        rows = [
-            row
-            for row in csv.reader(text.split("\n"))
-            if row and not row[0].lstrip().startswith("#")
-        ]
-    except csv.Error as error:
-        raise FormationError(f"cannot read formation file '{shown(path)}': {error}") from error
-    if rows and [cell.strip().lower() for cell in rows[0]] == ["x", "y", "z"]:
+    rows = read_table(Path(path).expanduser(), "formation file", FormationError)
+    if rows and [cell.lower() for cell in rows[0]] == ["x", "y", "z"]:
         rows = rows[1:]
     offsets = []
     for number, row in enumerate(rows, 1):

@@ -36,7 +36,7 @@ class CommandQueue:
         Raises:
             FormationError: A formation that n vehicles cannot fly.
         """
-        if command not in (RELEASE, *formations.names()) and not command.endswith(".csv"):
+        if command not in (RELEASE, *formations.names()) and not formations.is_table(command):
             return False
         if command != RELEASE:
             self.slots(command)

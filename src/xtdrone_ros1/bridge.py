@@ -20,6 +20,7 @@ import yaml
 from std_srvs.srv import Trigger, TriggerResponse
 
 import xtdrone_mavros
+from sensor_models.ros_messages import frame_name
 from xtdrone_core import ControlError
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import ports
@@ -69,33 +70,32 @@ _LOG = (
 class RosHost:
     """ROS 1 as the bridge's host; see xtdrone_mavros.host.Host."""
 
-    def __init__(self) -> None:
+    def __init__(self, tops: Mapping[str, str]) -> None:
+        """tops: Name of each vehicle -> what MAVROS's names begin with, /NAME/mavros."""
+        self._tops = tops
         self._later: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
 
-    @staticmethod
-    def output(name: str, topic: str, kind: str, latched: bool) -> Output:
+    def output(self, name: str, topic: str, kind: str, latched: bool) -> Output:
         """Returns a publisher."""
-        return Output(topic if topic.startswith("/") else f"/{name}/mavros/{topic}", kind, latched)
+        whole = topic if topic.startswith("/") else f"{self._tops[name]}/{topic}"
+        return Output(whole, kind, latched)
 
     @staticmethod
     def log(name: str, severity: int, text: str) -> None:
         """Logs to rosout."""
         _LOG[min(severity, 7)]("%s: %s", name, text)
 
-    @staticmethod
-    def store_params(name: str, values: dict[str, int | float]) -> None:
+    def store_params(self, name: str, values: dict[str, int | float]) -> None:
         """Puts a vehicle's parameters on the parameter server."""
-        rospy.set_param(f"/{name}/mavros/param", values)
+        rospy.set_param(f"{self._tops[name]}/param", values)
 
-    @staticmethod
-    def load_params(name: str) -> Mapping[str, int | float]:
+    def load_params(self, name: str) -> Mapping[str, int | float]:
         """Returns a vehicle's parameters on the parameter server."""
-        return rospy.get_param(f"/{name}/mavros/param", {})
+        return rospy.get_param(f"{self._tops[name]}/param", {})
 
-    @staticmethod
-    def set_parameter(name: str, key: str, value: str) -> None:
+    def set_parameter(self, name: str, key: str, value: str) -> None:
         """Sets one of MAVROS's own parameters."""
-        rospy.set_param(f"/{name}/mavros/{key}", value)
+        rospy.set_param(f"{self._tops[name]}/{key}", value)
 
     def later(self, function: Callable[[], object]) -> None:
         """Calls a function in the thread of work()."""
@@ -107,9 +107,14 @@ class RosHost:
             self._later.get()()
 
 
-def offer(vehicle: Vehicle, defaults: Parameters) -> None:
-    """Sets the parameters of one vehicle and creates its subscribers and services."""
-    top = f"/{vehicle.name}/mavros/"
+def offer(vehicle: Vehicle, top: str, defaults: Parameters) -> None:
+    """Sets the parameters of one vehicle and creates its subscribers and services.
+
+    Args:
+        vehicle: The vehicle.
+        top: What their names begin with, /NAME/mavros/.
+        defaults: MAVROS's parameters.
+    """
     url, system = vehicle.link.url(vehicle.index), vehicle.index + 1
     parameters = merged(
         {**defaults, "fcu_url": url, "target_system_id": system}, rospy.get_param(top, {})
@@ -160,8 +165,8 @@ def answer(
 class Truth:
     """True poses: /xtdrone/V/ground_truth/odom, and /tf if wanted."""
 
-    def __init__(self, names: Sequence[str], tf: bool):
-        self._names = names
+    def __init__(self, names: Sequence[str], namespaces: Sequence[str], tf: bool):
+        self._frames = [frame_name(namespace, "base_link") for namespace in namespaces]
         self._outputs = [
             Output(f"/xtdrone/{name}/ground_truth/odom", "nav_msgs/Odometry") for name in names
         ]
@@ -177,7 +182,7 @@ class Truth:
                 serialisation.odometry(
                     t_us,
                     "map",
-                    f"{self._names[i]}/base_link",
+                    self._frames[i],
                     row[:3],
                     quat,
                     rotate_inverse(quat, row[7:10]),
@@ -189,8 +194,8 @@ class Truth:
                 serialisation.transforms(
                     t_us,
                     [
-                        ("map", f"{name}/base_link", row[:3], row[3:7])
-                        for name, row in zip(self._names, table.tolist())
+                        ("map", frame, row[:3], row[3:7])
+                        for frame, row in zip(self._frames, table.tolist())
                     ],
                 )
             )
@@ -279,21 +284,23 @@ def run(args: argparse.Namespace) -> None:
     node.start("xtdrone_bridge", disable_rostime=True)
     client = discovery.connect(args.instance, args.wait)
     status = client.request("status")
-    names, bridge = status["vehicles"], None
+    names, namespaces, bridge = status["vehicles"], status["namespaces"], None
+    tops = {name: f"{namespace}/mavros" for name, namespace in zip(names, namespaces)}
     bag = recorder.begin(status["folder"], args.topics) if args.record else None
     if args.link != "none":
         link = FleetLink(len(names), args.link, ports.Ports(args.instance))
         defaults = yaml.safe_load(_PARAMETERS.read_text())
-        host = RosHost()
+        host = RosHost(tops)
         with registered_together():
             bridge = Bridge(names, link, host)
             for vehicle in bridge.vehicles:
-                offer(vehicle, defaults)
+                offer(vehicle, f"{tops[vehicle.name]}/", defaults)
         bridge.greet()
         threading.Thread(target=host.work, daemon=True).start()
     offer_simulation(args.instance)
-    truth = Truth(names, args.tf)
+    truth = Truth(names, namespaces, args.tf)
     world = gazebo.offer(args.instance)
+    rospy.set_param("/xtdrone/namespaces", dict(zip(names, namespaces)))
     rospy.set_param("/xtdrone/vehicles", names)
     try:
         follow(client, bridge, truth, world, bag)

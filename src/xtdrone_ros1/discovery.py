@@ -72,10 +72,16 @@ def fleet(wait: float) -> list[str]:
             )
 
 
+def mavros(name: str) -> str:
+    """What MAVROS's names of a vehicle begin with: /NAME/mavros, or /mavros without a namespace."""
+    namespaces = rospy.get_param("/xtdrone/namespaces", {})
+    return f"{namespaces.get(name, f'/{name}')}/mavros"
+
+
 def vehicle_kind(name: str) -> Kind | None:
     """Returns the kind of a connected vehicle by its HEARTBEAT; None if MAVROS is silent."""
     try:
-        answer = rospy.ServiceProxy(f"/{name}/mavros/vehicle_info_get", VehicleInfoGet)()
+        answer = rospy.ServiceProxy(f"{mavros(name)}/vehicle_info_get", VehicleInfoGet)()
     except rospy.ServiceException:
         return None
     return kind_of(answer.vehicles[0].type)

@@ -76,17 +76,17 @@ def run(args: argparse.Namespace) -> None:
     executable = find_mavros()
     node.start("mavros_fleet")
     client = discovery.connect(args.instance, args.wait)
-    names = client.request("status")["vehicles"]
+    namespaces = client.request("status")["namespaces"]
     client.close()
     await_clock(args.wait)
     parameters, own = configuration(), ports.Ports(args.instance)
     children = []
     try:
-        for i, name in enumerate(names):
-            rospy.set_param(f"/{name}/mavros", {**parameters, **link(i, own)})
+        for i, namespace in enumerate(namespaces):
+            rospy.set_param(f"{namespace}/mavros", {**parameters, **link(i, own)})
             children.append(
                 subprocess.Popen(
-                    [executable, f"__ns:=/{name}", "__name:=mavros"], preexec_fn=tied()
+                    [executable, f"__ns:={namespace or '/'}", "__name:=mavros"], preexec_fn=tied()
                 )
             )
         while all(child.poll() is None for child in children):

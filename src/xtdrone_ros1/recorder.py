@@ -23,7 +23,7 @@ from .node import MASTER_S
 from .topics import Input, Output
 
 TOPICS = (
-    r"/clock|/tf|/xtdrone/.*|/[^/]+/mavros/(state|extended_state|statustext/recv|"
+    r"/clock|/tf|/xtdrone/.*|(/[^/]+)?/mavros/(state|extended_state|statustext/recv|"
     r"local_position/(pose|velocity_local)|setpoint_raw/local|home_position/home)"
 )
 

@@ -14,6 +14,7 @@ class Ros1:
     output = staticmethod(Output)
     fleet = staticmethod(discovery.fleet)
     kind = staticmethod(discovery.vehicle_kind)
+    mavros = staticmethod(discovery.mavros)
 
     def __init__(self, name: str):
         """Starts the node.

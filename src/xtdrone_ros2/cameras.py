@@ -22,14 +22,18 @@ class Cameras:
     """The publishers of a fleet's cameras and lidars."""
 
     def __init__(
-        self, node: Node, frames: Frames, names: Sequence[str], sensors: Sequence[SensorDescription]
+        self,
+        node: Node,
+        frames: Frames,
+        namespaces: Sequence[str],
+        sensors: Sequence[SensorDescription],
     ):
         """Creates the publishers, and publishes the frames of the sensors.
 
         Args:
             node: Node of the publishers.
             frames: Transforms of the vehicles.
-            names: Namespaces of the vehicles.
+            namespaces: What the vehicles' topics begin with: /NAME, or nothing.
             sensors: Descriptions of the cameras and lidars.
         """
         self._node = node
@@ -41,7 +45,7 @@ class Cameras:
         self._rings: list[tuple[SensorDescription, FrameReader]] = []
         if sensors:
             frames.publish_static(
-                [_body_frame(i, name) for i, name in enumerate(names)]
+                [_body_frame(i, namespace) for i, namespace in enumerate(namespaces)]
                 + [
                     (part["header"]["frame_id"], part["child_frame_id"], part["transform"])
                     for part in ros_messages.transforms(list(sensors))
@@ -75,6 +79,6 @@ class Cameras:
         self._writers[topic].write(types.serialised(types.message(kind, **fields)))
 
 
-def _body_frame(i: int, name: str) -> tuple[str, str, Fields]:
+def _body_frame(i: int, namespace: str) -> tuple[str, str, Fields]:
     """Returns the body's frame under ROS 1's name, whose children are its sensors."""
-    return numbered(pegasus.BODY, i), f"{name}/base_link", {}
+    return numbered(pegasus.BODY, i), ros_messages.frame_name(namespace, "base_link"), {}

@@ -54,6 +54,7 @@ class Commands:
         self,
         node: Node,
         names: Sequence[str],
+        namespaces: Sequence[str],
         vehicle_types: Sequence[int],
         instance: int,
         px4: bool,
@@ -64,7 +65,8 @@ class Commands:
 
         Args:
             node: Node of the subscribers.
-            names: Namespaces of the vehicles.
+            names: Names of the vehicles.
+            namespaces: What their names of ROS begin with: /NAME, or nothing.
             vehicle_types: PX4's vehicle_type of each, 0 for a VTOL.
             instance: Instance of the simulation.
             px4: Whether the flight stack is the real PX4, with an off-board link only.
@@ -103,7 +105,7 @@ class Commands:
                 self._subscribe(topic, rotor_speeds, rotor)
 
         self._xtdrone = Xtdrone(node, names, self._link, vehicle_types, self._subscribe)
-        self._mavros = Mavros(node, names, self._link, self.log) if mavros else None
+        self._mavros = Mavros(node, names, namespaces, self._link, self.log) if mavros else None
         self.parameters = Parameters(node, names, self._link)
 
     def _subscribe(self, topic: str, vehicle: V, row: Subscription[V]) -> None:

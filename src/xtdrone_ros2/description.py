@@ -32,7 +32,8 @@ class FleetDescription:
         instance: Instance of the simulation.
         px4: Whether the flight stack is the real PX4, with an off-board link only.
         control: Whether the simulation has a control socket.
-        names: Namespaces of the vehicles.
+        names: Names of the vehicles.
+        namespaces: What their names of ROS begin with: /NAME, or nothing.
         origin: Latitude, longitude [rad] and height above mean sea level [m] of the world's origin.
         offsets: (N, 3) of each vehicle's local frame, world [m].
         vehicle_types: (N,) PX4's vehicle_type; 0 for a VTOL, whose type changes in flight.
@@ -53,6 +54,7 @@ class FleetDescription:
     px4: bool
     control: bool
     names: Sequence[str]
+    namespaces: Sequence[str]
     origin: tuple[float, float, float]
     offsets: Sequence[Sequence[float]]
     vehicle_types: Sequence[int]

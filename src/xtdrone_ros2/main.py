@@ -76,6 +76,7 @@ class _Ros2Process:
         self._commands = Commands(
             self._node,
             fleet.names,
+            description.namespaces,
             description.vehicle_types,
             description.instance,
             description.px4,
@@ -83,7 +84,7 @@ class _Ros2Process:
             description.rotors,
         )
         self._cameras = Cameras(
-            self._node, self._publisher.frames, description.names, description.cameras
+            self._node, self._publisher.frames, description.namespaces, description.cameras
         )
         if description.control:
             SimulationServices(self._node, description.instance)

@@ -38,6 +38,7 @@ class Mavros:
         self,
         node: Node,
         names: Sequence[str],
+        namespaces: Sequence[str],
         link: FleetLink,
         log: Callable[[str, int, str], None],
     ):
@@ -45,11 +46,13 @@ class Mavros:
 
         Args:
             node: Node of the topics.
-            names: Namespaces of the vehicles.
+            names: Names of the vehicles.
+            namespaces: What their names of ROS begin with: /NAME, or nothing.
             link: MAVLink link to the fleet, which others read.
             log: Called with vehicle, MAV_SEVERITY and text.
         """
         self._node, self._log, self._due_us = node, log, 0
+        self._tops = {name: f"{top}/mavros" for name, top in zip(names, namespaces)}
         self._parameters: dict[str, dict[str, Any]] = {}
         self._later: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._bridge = Bridge(names, link, self)
@@ -59,7 +62,7 @@ class Mavros:
             for row in SUBSCRIPTIONS:
                 if row.where(given):
                     node.reader(
-                        f"/{vehicle.name}/mavros/{row.name}",
+                        f"{self._tops[vehicle.name]}/{row.name}",
                         ros2_name(row.type),
                         functools.partial(self._take, vehicle, row),
                         INPUT,
@@ -67,7 +70,7 @@ class Mavros:
             for service in SERVICES:
                 kind = ros2_name(service.type, "srv")
                 node.service(
-                    f"/{vehicle.name}/mavros/{service.name}",
+                    f"{self._tops[vehicle.name]}/{service.name}",
                     kind,
                     functools.partial(self._answer, vehicle, service, kind),
                 )
@@ -115,9 +118,8 @@ class Mavros:
 
     def output(self, name: str, topic: str, kind: str, latched: bool) -> Output:
         """Returns a publisher; its topic is global if it begins with /."""
-        return Output(
-            self._node, topic if topic.startswith("/") else f"/{name}/mavros/{topic}", kind, latched
-        )
+        whole = topic if topic.startswith("/") else f"{self._tops[name]}/{topic}"
+        return Output(self._node, whole, kind, latched)
 
     def log(self, name: str, severity: int, text: str) -> None:
         """Logs warnings and worse; the simulation itself logs the others."""

@@ -69,7 +69,7 @@ class Ros2(Station):
         affects_flight=False,
     )
     ros2_topics: str = option(
-        r"/clock|/tf|/tf_static|/drone\d+/.*|.*/fmu/.*|/[^/]+/mavros/.*",
+        r"/clock|/tf|/tf_static|/drone\d+/.*|.*/fmu/.*|(/[^/]+)?/mavros/.*",
         "regular expression of what is recorded; others, such as images, must be named",
         metavar="REGEX",
         affects_flight=False,

@@ -88,6 +88,7 @@ def describe(simulation: "Simulation", ring: str) -> FleetDescription:
         px4=scenario.has_real_px4,
         control=simulation.requests is not None,
         names=[spec.name for spec in scenario.vehicles],
+        namespaces=scenario.namespaces,
         origin=(world.latitude, world.longitude, world.altitude),
         offsets=[[0.0] * 3 if shared else list(spec.pos) for spec in scenario.vehicles],
         vehicle_types=np.where(vtol, 0, vehicle_types(fleet)).tolist(),

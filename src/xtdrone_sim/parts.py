@@ -277,7 +277,9 @@ def build_rendered(
     elif scenario.rendering == "realistic":
         conditions = conditions_of(world, scenario.time_of_day, scenario.weather)
         make = partial(RealisticScene, world, scenario.vehicles, models, conditions, scenario.seed)
-    return RenderedSensors(world, scenario.vehicles, models, scenario.seed, make, engine)
+    return RenderedSensors(
+        world, scenario.vehicles, models, scenario.seed, make, engine, scenario.namespaces
+    )
 
 
 def build_autopilot(context: AutopilotContext) -> Autopilot:

@@ -86,6 +86,25 @@ def test_formation_from_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "x,y,z,,\n2,0,0,,\n0,2.5,-1,,\n,,,,\n",  # as spreadsheets save it
+        "X, Y, Z\r\n2, 0, 0\r\n0, 2.5, -1",
+        '"2","0","0"\n"0","2.5","-1"\n\n',
+    ],
+)
+def test_tables_of_spreadsheets_are_read(tmp_path, text):
+    (tmp_path / "two.CSV").write_text(text)
+    np.testing.assert_array_equal(slots(str(tmp_path / "two.CSV"), 3), [[2, 0, 0], [0, 2.5, -1]])
+
+
+def test_a_file_that_is_no_csv_is_told_so(tmp_path):
+    (tmp_path / "slots.txt").write_text("0 0 1\n2 0 1\n")
+    with pytest.raises(FormationError, match=r"slots.txt' is a file .* ends in .csv, with x,y,z"):
+        slots(str(tmp_path / "slots.txt"), 3)
+
+
+@pytest.mark.parametrize(
     "call, words",
     [
         (("cubee", 9), ["unknown formation 'cubee'", "did you mean 'cube'"]),
@@ -110,6 +129,10 @@ def test_what_is_refused_in_one_line(call, words):
     [
         ("1,2\n", 2, ["row 1", "x,y,z"]),
         ("1,2,nan\n", 2, ["row 1"]),
+        ("1;2;3\n", 2, ["row 1", "is '1;2;3'", "separated by semicolons", "by commas"]),
+        ("1,5;2,0;3\n", 2, ["separated by semicolons"]),
+        ("1\t2\t3\n", 2, ["separated by tabs"]),
+        ("1,,3\n", 2, ["row 1", "x,y,z"]),
         ("2,0,0\n4,0,0\n", 9, ["2 rows", "9 vehicles", "8 followers"]),
         ("2,0,0\n2,0,0\n", 3, ["slot 1 and slot 2", "same position"]),
         ("0,0,0\n2,0,0\n", 3, ["the leader and slot 1", "same position"]),

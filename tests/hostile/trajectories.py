@@ -56,7 +56,7 @@ class Trajectories(Kind):
 
     def try_one(self, value):
         from xtdrone_slam.benchmark import adapters, plan
-        from xtdrone_slam.datasets import calibration
+        from xtdrone_slam.datasets import kalibr
         from xtdrone_slam.flight import trajectories
 
         name, content = value
@@ -72,7 +72,7 @@ class Trajectories(Kind):
             adapters.load("system")
         else:
             chain, imu = (name, "i.yaml") if name == "chain.yaml" else ("c.yaml", name)
-            calibration.read_kalibr(chain, imu)
+            kalibr.read(chain, imu)
 
 
 KIND = Trajectories

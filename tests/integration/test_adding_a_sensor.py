@@ -100,3 +100,6 @@ def test_images_and_topics_follow_from_the_declaration(tmp_path, monkeypatch):
     fields = ros_messages.messages(sensor, 80_000, readings[-1].data)[0][2]
     assert fields["encoding"] == "32FC1" and fields["data"] == image.tobytes()
     assert ros_messages.transforms([sensor])[0]["child_frame_id"] == f"{name}/boson"
+    alone = {**sensor, "namespace": ""}
+    assert ros_messages.topics(alone)[0][0] == "/boson/temperature"
+    assert ros_messages.transforms([alone])[0]["header"]["frame_id"] == "base_link"

@@ -14,7 +14,8 @@ from xtdrone_formation.formations import read_csv
 from xtdrone_sim.vehicles.mesh import MeshFile
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
-from xtdrone_slam.datasets import calibration, trajectory_file
+from xtdrone_slam.datasets import trajectory_file
+from xtdrone_slam.datasets.kalibr import read as read_kalibr
 from xtdrone_slam.flight import trajectories
 
 CHAIN = "cam{}: {{T_cam_imu: {}, camera_model: pinhole, distortion_model: radtan, "
@@ -43,7 +44,7 @@ RECORD = (
 
 def kalibr(path):
     (path.parent / "imu.yaml").write_bytes(codecs.BOM_UTF8 + IMU.encode())
-    return calibration.read_kalibr(path, path.parent / "imu.yaml")
+    return read_kalibr(path, path.parent / "imu.yaml")
 
 
 def key(path):

@@ -25,8 +25,16 @@ from xtdrone_core import command
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TIME_OUT_S = 300
-# Pages whose flights and trainings are long, and which tests of their own fly in other ways.
-LONG = ("formation", "learning", "racing")
+# Pages whose flights and trainings are long. Their commands are parsed all the same; these tests
+# find what no longer flies; that the words of the page do is asked by `make test-long`.
+LONG = {
+    "formation": "tests/formation/test_formation_flight.py",
+    "learning": "tests/gym/test_learning.py",
+    "racing": "tests/sim/test_race.py",
+    "vehicles": "tests/sim/test_sdf_vehicles.py",
+    "autopilot": "tests/autopilot/test_autopilot_parts.py",
+    "missions": "tests/sim/test_mission_check.py",
+}
 _BLOCK = re.compile(
     r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?^```(?P<language>sh|python)\n"
     r"(?P<code>.*?)^```$",
@@ -110,6 +118,7 @@ def environment(folder):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("sh"))
 def test_shell_blocks_run(page, workspace):
     script = "set -eo pipefail\n" + "\n".join(
@@ -131,6 +140,7 @@ def test_shell_blocks_run(page, workspace):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_python_blocks_run(page, workspace):
     code = "\n\n".join(
@@ -195,6 +205,20 @@ def check_launch(file, given):
         assert is_argument and name in names, f"{file.name} has no argument {name}"
 
 
+@pytest.mark.parametrize("page", LONG)
+def test_pages_that_are_not_run_have_tests_of_their_own(page):
+    assert (ROOT / "docs" / f"{page}.md").is_file() and (ROOT / LONG[page]).is_file()
+
+
+def test_each_public_class_has_an_example():
+    assert [name for name in xd.__all__ if not has_example(getattr(xd, name))] == []
+
+
+def has_example(thing):
+    return not inspect.isclass(thing) or ">>> " in (thing.__doc__ or "")
+
+
+@pytest.mark.long  # `.ci/run` builds the site by `make docs`
 @pytest.mark.skipif(
     importlib.util.find_spec("mkdocs") is None,
     reason="MkDocs is not installed here (it needs Python 3.11)",

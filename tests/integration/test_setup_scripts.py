@@ -95,6 +95,38 @@ def test_first_call_does_everything_and_the_second_nothing(checkout):
     assert len(lines) == 1 and "ready" in lines[0]
 
 
+def test_the_demonstration_gets_what_it_needs_and_the_rest_comes_later(checkout):
+    checkout.script("apt-get", PIP.format(calls=checkout.calls))
+    checkout.script("apt-cache", "#!/bin/sh\nexit 0\n")
+    (checkout.bin / "id").unlink()
+    checkout.script("id", "#!/bin/sh\necho 0\n")
+    checkout.installed("nothing")
+    status, lines, calls = checkout.setup("--demo")
+    assert status == 0, lines
+    pip = [call.split() for call in calls if "-r requirements.txt" in call]
+    (install,) = (call.split() for call in calls if "--no-install-recommends" in call)
+    assert "requirements-dev.txt" not in pip[0] and "warmup" in calls
+    assert "python3-roslaunch" in install and not {"rviz", "catkin", "libegl1"} & set(install)
+    checkout.installed("python3-*|ros-*|rospack-tools|rosbash")
+    assert not any("-r requirements" in call for call in checkout.setup("--demo")[2])
+    _, _, calls = checkout.setup()
+    assert any("requirements-dev.txt" in call for call in calls) and "warmup" in calls
+    (install,) = (call.split() for call in calls if "--no-install-recommends" in call)
+    assert {"rviz", "catkin", "libegl1"} < set(install)
+    checkout.installed("*")
+    assert checkout.setup("--demo")[2] == checkout.setup()[2] == []
+
+
+def test_pip_does_not_look_at_packages_that_apt_may_be_changing(checkout):
+    config = checkout.root / ".venv/pyvenv.cfg"
+    config.write_text("home = /usr/bin\ninclude-system-site-packages = true\n")
+    pip = f'#!/bin/sh\ngrep include "{config}" >>"{checkout.calls}"\n'
+    checkout.script("python", pip, checkout.root / ".venv/bin")
+    _, _, calls = checkout.setup("--no-ros")
+    assert calls[0] == "include-system-site-packages = false"
+    assert config.read_text().endswith("include-system-site-packages = true\n")
+
+
 @pytest.mark.parametrize(
     "changed, again",
     [

@@ -243,3 +243,21 @@ def test_ros2_flies_one_vehicle_a_python_class_another_and_commands_a_third():
                 sim.remove("iris_2")
     finally:
         node.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options, top", [((), "/uav0"), (("--namespace", "none"), "")], ids=("name", "none")
+)
+def test_mavros_topics_have_the_namespace(tmp_path, monkeypatch, options, top):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    words = "--ros2 true --ros2_record mcap --ros2_mavros true --log none --speed 0 --duration 1"
+    done = xtdrone(
+        tmp_path,
+        *("sim", "--vehicles", "uav0=iris", *words.split(), "--ros2_domain", DOMAIN, *options),
+    )
+    assert done.returncode == 0, done.stderr
+    with AnyReader([tmp_path / LATEST / "bags" / "ros2"]) as reader:
+        topics = {connection.topic for connection in reader.connections}
+    assert f"{top}/mavros/state" in topics
+    assert {"/mavros/state", "/uav0/mavros/state"} & topics == {f"{top}/mavros/state"}

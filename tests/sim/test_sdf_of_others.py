@@ -386,7 +386,9 @@ def test_check_prints_a_line_on_each_model(tmp_path, capsys):
     assert main(["vehicle", "check", str(tmp_path / "all"), "--hover", "1"]) == 1
     blind, quad, torn = capsys.readouterr().out.splitlines()
     assert quad.startswith("flies    quad") and "hovers within 0." in quad
-    assert blind.startswith("fails    blind") and "it has no GPS, and no position" in blind
+    assert (
+        blind.startswith("fails    blind") and "it has no GPS, and no vision pose has come" in blind
+    )
     assert torn.startswith("refused  torn") and "not well-formed XML" in torn
     assert main(["vehicle", "check", str(tmp_path / "all" / "quad")]) == 0
     assert main(["vehicle", "check", str(tmp_path / "nowhere")]) == 1
@@ -405,7 +407,7 @@ def test_remarks_are_said_at_the_start(tmp_path, caplog):
 
 
 def test_vehicles_of_a_variant_may_have_the_plain_types_names():
-    specs = parse_vehicles("iris=iris_stereo*2; typhoon_h480; iris=iris_depth@9,9")
+    specs = parse_vehicles("iris=iris_stereo*2; typhoon_h480; iris_3=iris_depth@9,9")
     assert [(spec.name, spec.type) for spec in specs] == [
         ("iris_0", "iris_stereo"),
         ("iris_1", "iris_stereo"),
@@ -414,6 +416,7 @@ def test_vehicles_of_a_variant_may_have_the_plain_types_names():
     ]
     assert [spec.name for spec in fleet("iris=iris_2d_lidar", 2)] == ["iris_0", "iris_1"]
     assert Scenario.from_dict({"vehicle": "uav=iris", "n": 1}).vehicles[0].name == "uav_0"
+    assert Scenario.from_dict({"vehicle": "iris=iris_stereo", "n": 1}).vehicles[0].name == "iris_0"
     path = resources.root() / "models" / "iris"
     for given in (path, path / "model.sdf"):
         assert parse_vehicles(str(given))[0].name == "iris_0"

@@ -166,3 +166,12 @@ def test_a_bag_with_one_pose_or_none(tmp_path):
     none = pose_bags.write(tmp_path, "ros2.mcap", "text")
     with pytest.raises(SlamError, match=r"has no poses .*: it has /text \(std_msgs/String\)"):
         trajectory_file.read(none)
+
+
+def test_a_trajectory_of_a_spreadsheet_is_flown(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,x,y,z,yaw,,\n0,0,0,1,0,,\n10,5,0,1,0,,\n,,,,,,\n")
+    assert trajectories.load(str(path)).at(10.0).pos == pytest.approx((5, 0, 1))
+    path.write_text("t;x;y;z;yaw\n0;0;0;1;0\n")
+    with pytest.raises(SlamError, match="row 1 of trajectory .* separated by semicolons"):
+        trajectories.load(str(path))

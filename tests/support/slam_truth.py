@@ -12,13 +12,13 @@ from xtdrone_slam.datasets.dataset import DatasetWriter
 _SYSTEM = """
 import argparse, sys
 from xtdrone_slam.benchmark import link
-from xtdrone_slam.datasets import formats
+from xtdrone_slam.datasets import trajectory_file
 parser = argparse.ArgumentParser()
 parser.add_argument("dataset")
 parser.add_argument("--error", type=float)
 parser.add_argument("--end", type=int)
 args = parser.parse_args()
-rows = formats.read_tum(args.dataset + "/groundtruth.tum")
+rows = trajectory_file.read(args.dataset + "/groundtruth.tum")
 for i, (t, a, b) in enumerate(link.frames(sys.stdin.buffer, (240, 320))):
     if i == args.end:
         sys.exit(5)

@@ -178,13 +178,18 @@ def test_launch_file_gives_the_simulation_what_the_form_says(tmp_path):
     assert "--default wind=mean=2,0,0 dryden=3 --default" in done.stdout
 
 
+def test_launch_file_keeps_names():
+    vehicles = [{**ONE[0], "name": "uav0"}]
+    plan = form.read({**FORM, "agent": "square", "settings": {}, "vehicles": vehicles})
+    assert launch_file.vehicle_list(plan.scenario).startswith("uav0=iris@")
+
+
 def test_launch_file_refuses_what_it_cannot_say():
     def refused(**change):
         with pytest.raises(XtdroneError) as error:
             launch_file.text(form.read({**FORM, **change}), "x")
         return str(error.value)
 
-    assert "alpha_0" in refused(vehicles=[{**ONE[0], "name": "alpha"}])
     assert "delay" in refused(agent="formation", settings={"delay": "1"})
     assert "$(" in refused(options={"params": "$(env HOME)/x"})
 

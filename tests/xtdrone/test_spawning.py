@@ -95,6 +95,13 @@ def test_new_vehicles_fly_by_commands_and_by_backends():
         sim.run_until(lambda: sim.state.pos[0, 2] > 0.6, "up again")
 
 
+def test_a_vehicle_may_come_with_a_name_of_its_own():
+    with xd.Simulation(xd.Scenario(vehicles="iris*1"), record=False) as sim:
+        assert sim.spawn("scout=iris", (6.0, 0.0, 0.0)) == "scout"
+        assert sim.spawn("iris", (9.0, 0.0, 0.0)) == "iris_2"
+        assert sim.names == ("iris_0", "scout", "iris_2")
+
+
 def test_what_cannot_change_says_why_and_stays():
     with xd.Simulation(xd.Scenario(vehicles="iris*2"), record=False) as sim:
         sim.place("iris_1", (6.0, 0.0, 0.0))

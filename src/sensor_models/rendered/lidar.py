@@ -188,7 +188,7 @@ class LidarInstrument:
 def _ros(sensor: SensorDescription) -> list[RosTopic]:
     """A LaserScan of a plane scanner, a PointCloud2 of others."""
     (lidar,) = sensor["parameters"]
-    name = f"/{sensor['vehicle']}/{sensor['tags'].get('topicName', sensor['sensor']).lstrip('/')}"
+    name = f"{sensor['namespace']}/{sensor['tags'].get('topicName', sensor['sensor']).lstrip('/')}"
     step = (lidar["max_angle"] - lidar["min_angle"]) / max(1, lidar["columns"] - 1)
 
     def scan(header: Header, data: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -46,16 +46,19 @@ def preload(
 def _load_parameters(store: ParameterStore, scenario: Scenario) -> None:
     """Loads the scenario's parameter files; warns of names that are skipped."""
     skipped = {}  # names by file, which vehicles may share
+    counts = {}
     for i, vehicle in enumerate(scenario.vehicles):
         file = parameter_file.of_vehicle(scenario.params, vehicle.name)
         values, skipped[file] = parameter_file.of_scenario(scenario, vehicle.name)
         known = {key: value for key, value in values.items() if key not in skipped[file]}
+        counts[file] = parameter_file.count_unknown(values, skipped[file])
         _load(store, i, known, file)
     for file, unknown in skipped.items():
         if unknown:
             _log.warning(
-                "'%s': parameters that PX4 v1.15 does not have are skipped: %s",
+                "'%s': %s, skipped: %s",
                 file,
+                counts[file],
                 ", ".join(unknown[:_SHOWN]) + ", ..." * (len(unknown) > _SHOWN),
             )
 

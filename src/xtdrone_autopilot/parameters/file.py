@@ -1,10 +1,13 @@
-"""QGroundControl's .params files: one parameter per line, separated by tabs.
+"""Parameter files: QGroundControl's, and those of MAVProxy and Mission Planner.
 
-# vehicle, component, name, value, MAVLink type (6 = int32, 9 = float)
+# QGroundControl: vehicle, component, name, value, MAVLink type (6 = int32, 9 = float)
 1   1   MPC_XY_CRUISE   5.000000000000000000    9
+
+# MAVProxy and Mission Planner: name and value, separated by blanks, a tab or a comma
+MPC_XY_CRUISE    5.0
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from xtdrone_core import Scenario, files, outputs, resources
@@ -16,6 +19,7 @@ from .store import ParameterStore, parameter, table
 
 MODEL_FILE = "vehicle.params"  # parameter file in a model's folder
 IDENTITY = ("MAV_SYS_ID", "MAV_TYPE")  # parameters that a file does not change
+_FORMS = "vehicle, component, name, value and type, or name and value"
 _HEAD = "# Onboard parameters for Vehicle"
 _TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
 
@@ -50,21 +54,24 @@ def read(path: Path | str) -> dict[str, float]:
     """Reads names and values of a file.
 
     Raises:
-        AutopilotError: There is no such file, or a line does not have this form.
+        AutopilotError: There is no such file, a line has neither form, or none has a parameter.
     """
     text = files.read_text(path, "parameters", error=AutopilotError)
     values = {}
     for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
+        words = line.partition("#")[0].replace(",", " ").split()
+        if not words:
             continue
         try:
-            values[words[2]] = float(words[3])
-        except (IndexError, ValueError) as error:
+            name, value = words[2:4] if len(words) in (4, 5) else words
+            values[name] = float(value)
+        except ValueError as error:
             raise AutopilotError(
-                f"line {number} of '{shown(path)}' is no parameter: write "
-                "vehicle, component, name, value and type, separated by tabs"
+                f"line {number} of '{shown(path)}' is no parameter, '{shown(line.strip())}': write "
+                f"{_FORMS}"
             ) from error
+    if not values:
+        raise AutopilotError(f"'{shown(path)}' has no parameter: write {_FORMS}, one a line")
     return values
 
 
@@ -83,9 +90,15 @@ def of_scenario(scenario: Scenario, name: str) -> tuple[dict[str, float], list[s
     if unknown and scenario.unknown_params == "refuse":
         raise AutopilotError(
             f"'{shown(path)}': {unknown_name('parameter', unknown[0], table())}; "
-            "--unknown_params skip (unknown_params:=skip) flies without it"
+            f"{count_unknown(values, unknown)}: --unknown_params skip (unknown_params:=skip) flies "
+            "without"
         )
     return values, unknown
+
+
+def count_unknown(values: Collection[str], unknown: Collection[str]) -> str:
+    """Says how many parameters of a file PX4 does not have."""
+    return f"{len(unknown)} of {len(values)} parameters unknown to PX4 v1.15"
 
 
 def write(path: Path | str, vehicle: int, values: Mapping[str, float]) -> None:

@@ -114,6 +114,13 @@ class Scenario(metaclass=_TakesDeclared):
         "origin of local positions: one shared by all vehicles, or each vehicle's own start",
         choices=("shared", "own"),
     )
+    namespace: str = option(
+        "name",
+        "ROS namespace of a vehicle: its name, as in /iris_0/mavros, or none for a fleet of one "
+        "vehicle, /mavros",
+        choices=("name", "none"),
+        affects_flight=False,
+    )
     rendering: str = option(
         "plain",
         "images of cameras: plain and fast, or realistic with sun, shadows, sky, weather and lens",
@@ -160,7 +167,7 @@ class Scenario(metaclass=_TakesDeclared):
     )
     params: str = option(
         "",
-        "QGroundControl parameter file for every vehicle, or a folder with NAME.params for each",
+        "file of QGroundControl or MAVProxy for all vehicles, or a folder with NAME.params of each",
         metavar="FILE",
         unset="PX4's defaults",
     )
@@ -211,6 +218,11 @@ class Scenario(metaclass=_TakesDeclared):
         self._settle_autopilots()
         run_folder.check_name(self.name)
         check_vehicles(self.vehicles)
+        if self.namespace == "none" and len(self.vehicles) > 1:
+            raise ScenarioError(
+                f"namespace 'none' is for one vehicle, and there are {len(self.vehicles)}: "
+                "leave it away, or name the vehicles as in 'uav0=iris; uav1=iris'"
+            )
         parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
         resources.world_sdf(self.world)
         check_rendering(self.rendering, self.time_of_day, self.weather, self.engine)
@@ -295,6 +307,13 @@ class Scenario(metaclass=_TakesDeclared):
     def autopilots(self) -> tuple[str, ...]:
         """The autopilot of each vehicle."""
         return tuple(vehicle.autopilot or self.autopilot for vehicle in self.vehicles)
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """What the ROS names of each vehicle begin with: /NAME, or nothing."""
+        if self.namespace == "none":
+            return ("",)
+        return tuple(f"/{vehicle.name}" for vehicle in self.vehicles)
 
     @property
     def has_real_px4(self) -> bool:

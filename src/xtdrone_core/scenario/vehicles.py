@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import resources
 from ..errors import ScenarioError, shown, unknown_name
@@ -49,7 +49,16 @@ class VehicleSpec:
 
 
 _KEYS = {field.name for field in dataclasses.fields(VehicleSpec)}
-_Entry = tuple[str, Sequence[float] | None, float | None]  # type, pos, yaw; None: on the grid
+
+
+class _Entry(NamedTuple):
+    """A vehicle of a list."""
+
+    kind: str  # a type, or NAME=TYPE
+    pos: Sequence[float] | None = None  # [m]; None = on the grid
+    yaw: float | None = None  # [rad]
+    counted: bool = True  # NAME is followed by the vehicle's index
+
 
 # Short forms of `vehicles`, on command lines, in launch files and in YAML.
 FLEET = {
@@ -64,7 +73,7 @@ FLEET = {
     ),
     "vehicles": Option(
         "mixed fleet instead of vehicle and n: 'iris*4, typhoon_h480*2' or "
-        "'iris@0,0,0; NAME=TYPE@3,0,0,1.57'",
+        "'iris@0,0,0; NAME=TYPE@3,0,0,1.57'; NAME=TYPE*2 names them NAME_0, NAME_1",
         metavar="LIST",
         unset="n vehicles of that type",
     ),
@@ -87,7 +96,7 @@ def fleet(kind: str, n: int) -> tuple[VehicleSpec, ...]:
         ScenarioError: n outside 1 to MAX_FLEET.
     """
     count = checked("n", int, FLEET["n"], n)
-    return _placed([(kind, None, None)] * count)
+    return _placed([_Entry(kind)] * count)
 
 
 def _named(kind: str) -> tuple[str, str]:
@@ -106,8 +115,8 @@ def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
     Entries are separated by ';' (or by ',' where no entry has a pose). An entry is
     a type, then `*COUNT` or `@X,Y[,Z[,YAW]]` [m, m, m, rad]. A type is a name
     from models/, or a path to an SDF file or a model's folder. Names are type_index, counted over
-    the whole list, so that the index is also the MAVLink instance; of NAME=TYPE they are
-    NAME_index, so that `iris=iris_stereo` is iris_0 to ROS.
+    the whole list, so that the index is also the MAVLink instance. NAME=TYPE names one vehicle so,
+    as `uav0=iris`; of NAME=TYPE*COUNT they are NAME_index, so that `iris=iris_stereo*1` is iris_0.
 
     Raises:
         ScenarioError: An entry that cannot be read.
@@ -116,7 +125,7 @@ def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
 
 
 def _entries(text: str) -> list[_Entry]:
-    """(type, pos or None, yaw) of each vehicle of a list."""
+    """Each vehicle of a list."""
     entries: list[_Entry] = []
     for entry in re.split(r";" if "@" in text or ";" in text else r",", text):
         match = re.fullmatch(r"\s*([^*@\s]+)\s*(?:\*\s*(\d+)|@([-+.eE\d\s,]+))?\s*", entry)
@@ -146,7 +155,7 @@ def _entries(text: str) -> list[_Entry]:
             else tuple((numbers + [0.0])[:3] if len(numbers) < 3 else numbers[:3])
         )
         yaw = numbers[3] if numbers and len(numbers) == 4 else 0.0
-        entries += [(kind, pos, yaw)] * times
+        entries += [_Entry(kind, pos, yaw, count is not None)] * times
         if len(entries) > MAX_FLEET:
             raise ScenarioError(
                 f"{len(entries)} vehicles and more are not allowed: give 1 to {MAX_FLEET}"
@@ -167,7 +176,7 @@ def specs_in(given: object) -> tuple[VehicleSpec, ...]:
         if isinstance(item, VehicleSpec):
             entries.append(item)
         elif isinstance(item, os.PathLike):
-            entries.append((os.fspath(item), None, None))
+            entries.append(_Entry(os.fspath(item)))
         elif isinstance(item, str):
             entries += _entries(item)
         else:
@@ -178,7 +187,9 @@ def specs_in(given: object) -> tuple[VehicleSpec, ...]:
     placed = iter(
         _placed(
             [
-                (entry.type, entry.pos, entry.yaw) if isinstance(entry, VehicleSpec) else entry
+                _Entry(entry.type, entry.pos, entry.yaw)
+                if isinstance(entry, VehicleSpec)
+                else entry
                 for entry in entries
             ]
         )
@@ -189,13 +200,14 @@ def specs_in(given: object) -> tuple[VehicleSpec, ...]:
 
 
 def _placed(entries: Sequence[_Entry]) -> tuple[VehicleSpec, ...]:
-    """Specs of (type, pos or None, yaw or None); those without a pose go on the grid."""
-    positions = iter(grid(sum(pos is None for _, pos, _ in entries)))
+    """Specs of entries; those without a pose go on the grid."""
+    positions = iter(grid(sum(entry.pos is None for entry in entries)))
     specs = []
-    for i, (kind, pos, yaw) in enumerate(entries):
-        x, y, z = (float(x) for x in (next(positions) if pos is None else pos))
-        label, kind = _named(kind)
-        specs.append(VehicleSpec(kind, f"{label}_{i}", (x, y, z), yaw or 0.0))
+    for i, entry in enumerate(entries):
+        x, y, z = (float(x) for x in (next(positions) if entry.pos is None else entry.pos))
+        label, kind = _named(entry.kind)
+        name = f"{label}_{i}" if entry.counted or kind == entry.kind else label
+        specs.append(VehicleSpec(kind, name, (x, y, z), entry.yaw or 0.0))
     return tuple(specs)
 
 
@@ -226,10 +238,11 @@ def specs_of(items: list) -> tuple[VehicleSpec, ...]:
         if pos is not None and not (isinstance(pos, list) and len(pos) == 3):
             raise ScenarioError(f"pos {shown(pos)} of a vehicle must be three numbers [m]")
         entries.append(
-            (
+            _Entry(
                 item["type"],
                 pos and [number("pos of a vehicle", x) for x in pos],
                 number("yaw of a vehicle", item.get("yaw", 0.0)),
+                counted=False,
             )
         )
     own = {"name", "autopilot", "number"}
@@ -271,7 +284,8 @@ def check_vehicles(vehicles: Sequence[VehicleSpec]) -> None:
             )
         if vehicle.name in seen:
             raise ScenarioError(
-                f"two vehicles are called '{vehicle.name}': give each a name of its own"
+                f"two vehicles are called '{vehicle.name}': give each a name of its own, or "
+                f"write {vehicle.name}=TYPE*1 to have it followed by its number"
             )
         seen.add(vehicle.name)
         _check_pose(vehicle)

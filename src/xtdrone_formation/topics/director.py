@@ -85,7 +85,7 @@ def _check_accuracy(ros: Ros, name: str, slots: Sequence[np.ndarray]) -> None:
         if warning:
             print(f"director: {warning}", file=sys.stderr, flush=True)
 
-    ros.listen(f"/{name}/mavros/global_position/raw/fix", "sensor_msgs/NavSatFix", on_fix)
+    ros.listen(f"{ros.mavros(name)}/global_position/raw/fix", "sensor_msgs/NavSatFix", on_fix)
 
 
 def finish(client: ControlClient) -> None:

@@ -64,7 +64,7 @@ class Listener:
         self.last: list[Any] = [None] * len(names)
         self._on_message = on_message
         for i, name in enumerate(names):
-            ros.listen(f"/{name}/mavros/{topic}", kind, functools.partial(self._keep, i))
+            ros.listen(f"{ros.mavros(name)}/{topic}", kind, functools.partial(self._keep, i))
 
     def _keep(self, i: int, data: bytes) -> None:
         self.last[i] = data

@@ -29,6 +29,9 @@ class Ros(Protocol):
     def kind(self, name: str) -> Kind | None:
         """Returns the kind of a vehicle; None as long as that is not known."""
 
+    def mavros(self, name: str) -> str:
+        """Returns what MAVROS's names of a vehicle begin with: /NAME/mavros, or /mavros."""
+
     def listen(self, topic: str, kind: str, handle: Callable[[bytes], object]) -> object:
         """Subscribes.
 

@@ -25,19 +25,28 @@ _TURN_MS = 200  # time after which new topics are announced [ms]
 class Ros2:
     """The node, whose messages are handled in a thread of its own."""
 
-    def __init__(self, name: str, names: Sequence[str], domain: int, address: str):
+    def __init__(
+        self,
+        name: str,
+        names: Sequence[str],
+        domain: int,
+        address: str,
+        namespaces: Sequence[str] = (),
+    ):
         """Joins a domain.
 
         Args:
             name: Node's name, beginning with /.
-            names: Namespaces of the vehicles, in the order of the fleet.
+            names: Names of the vehicles, in the order of the fleet.
             domain: ROS_DOMAIN_ID.
             address: IPv4 address of the interface.
+            namespaces: What the vehicles' topics begin with; without, /NAME.
 
         Raises:
             Ros2Error: DDS cannot start there.
         """
         self._names, self._domain = list(names), domain
+        self._namespaces = dict(zip(names, namespaces or [f"/{each}" for each in names]))
         self._node = Node(Types(), name, domain, address)
         self._kinds: dict[str, Kind] = {}
         self._alive: Reader | None = None  # subscribes to a topic of the simulation
@@ -54,7 +63,7 @@ class Ros2:
                 functools.partial(self._on_status, name),
                 SENSOR,
             )
-        topic = f"/{self._names[0]}/mavros/state"
+        topic = f"{self.mavros(self._names[0])}/state"
         self._alive = self._node.reader(topic, "mavros_msgs/msg/State", lambda data: None, DEFAULT)
         end = time.monotonic() + wait
         while self.ended():
@@ -65,6 +74,10 @@ class Ros2:
                 )
             time.sleep(_POLL_S)
         return self._names
+
+    def mavros(self, name: str) -> str:
+        """Returns what MAVROS's names of a vehicle begin with; see Ros."""
+        return f"{self._namespaces[name]}/mavros"
 
     def kind(self, name: str) -> Kind | None:
         """Returns the kind of a vehicle; see Ros."""

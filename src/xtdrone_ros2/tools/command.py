@@ -111,11 +111,16 @@ def _add(
     return tool
 
 
-def _names(args: argparse.Namespace, wait: float = 0.0) -> list[str]:
-    """Returns the vehicles' names; those of the simulation here, once it is there in `wait` [s]."""
+def _vehicles(args: argparse.Namespace, wait: float = 0.0) -> tuple[list[str], list[str]]:
+    """Returns the vehicles' names and namespaces; those of the simulation here.
+
+    Args:
+        args: Of the command line; names given there have namespaces of their own.
+        wait: Time-out for a simulation [s, wall].
+    """
     given = [name for name in args.names.split(",") if name]
     if given:
-        return given
+        return given, [f"/{name}" for name in given]
     end = time.monotonic() + wait
     while True:
         try:
@@ -129,7 +134,8 @@ def _names(args: argparse.Namespace, wait: float = 0.0) -> list[str]:
                 ) from error
         time.sleep(_POLL_S)
     try:
-        return client.request("status")["vehicles"]
+        status = client.request("status")
+        return status["vehicles"], status["namespaces"]
     finally:
         client.close()
 
@@ -142,7 +148,7 @@ def _keyboard(args: argparse.Namespace) -> None:
     from xtdrone_control import terminal
 
     terminal.require("xtdrone ros2 keyboard")
-    names = _names(args)
+    names, _ = _vehicles(args)
     try:
         from .keyboard import fly
     except ImportError as error:
@@ -189,12 +195,12 @@ def _run(
     """Calls run(ros, log) with a node, and an EventLog of the simulation on this machine."""
     from xtdrone_formation.topics.fleet import EventLog
 
-    names = _names(args, args.wait)
+    names, namespaces = _vehicles(args, args.wait)
     try:
         from .client import Ros2
     except ImportError as error:
         raise _missing(error) from error
-    ros = Ros2(f"/{args.tool}", names, args.domain, args.address)
+    ros = Ros2(f"/{args.tool}", names, args.domain, args.address, namespaces)
     try:
         return run(ros, EventLog(None if args.names else args.instance, echo)) or 0
     finally:

@@ -151,6 +151,7 @@ class ControlRequests:
             "n": simulation.scenario.n,
             "launch": parent.launch(),
             "vehicles": [spec.name for spec in simulation.scenario.vehicles],
+            "namespaces": list(simulation.scenario.namespaces),
             "folder": str(simulation.folder) if simulation.folder else None,
             "gravity": simulation.world.gravity,
         }

@@ -70,6 +70,7 @@ class RenderedSensors:
         seed: int,
         make_scene: Callable[..., FleetScene] | None = None,
         engine: Engine | None = None,
+        namespaces: Sequence[str] | None = None,
     ):
         """Reads the vehicles' SensorBlocks of these kinds; compiles a scene if there are any.
 
@@ -80,6 +81,7 @@ class RenderedSensors:
             make_scene: Called with the size of the largest image and the samples per pixel for
                 what draws and measures; None for a RenderedScene.
             engine: Whose inserted models are seen; None for none.
+            namespaces: What the topics of each vehicle begin with; None for their names.
 
         Raises:
             SensorError: Invalid parameters.
@@ -90,7 +92,15 @@ class RenderedSensors:
             blocks = [block for block in model.sensors if block.kind in rendered_sensors()]
             number = i if spec.number < 0 else spec.number  # a scenario numbers its vehicles
             self._sensors += [
-                _Mounted(i, spec.name, block, seed, number, _FIRST_STREAM + 2 * j)
+                _Mounted(
+                    i,
+                    spec.name,
+                    f"/{spec.name}" if namespaces is None else namespaces[i],
+                    block,
+                    seed,
+                    number,
+                    _FIRST_STREAM + 2 * j,
+                )
                 for j, block in enumerate(blocks)
             ]
         self._waiting: deque[_Waiting] = deque()  # sorted by arrival and order
@@ -256,18 +266,27 @@ class _Mounted:
     """A sensor on its vehicle, with its schedule."""
 
     def __init__(
-        self, vehicle: int, name: str, block: SensorBlock, seed: int, number: int, stream: int
+        self,
+        vehicle: int,
+        name: str,
+        namespace: str,
+        block: SensorBlock,
+        seed: int,
+        number: int,
+        stream: int,
     ):
         """Builds the instrument.
 
         Args:
             vehicle, name: Index in the fleet, and name, of the vehicle.
+            namespace: What its topics begin with.
             block: The sensor's.
             seed, number, stream: Seed and numbers of its random streams; `number` is the vehicle's.
         """
         self.declared: RenderedSensor = rendered_sensors()[block.kind]
         self.instrument = self.declared.instrument(block, seed, number, stream)
         self.vehicle, self._name, self._block = vehicle, name, block
+        self._namespace = namespace
         first = self.instrument.parts[0]
         self._period_us = round(1e6 / first.rate)
         self.latency_us = round(first.latency * 1e6 / STEP_US) * STEP_US
@@ -308,6 +327,7 @@ class _Mounted:
         return {
             "kind": self.instrument.kind,
             "vehicle": self._name,
+            "namespace": self._namespace,
             "sensor": self._block.name,
             "period_us": self._period_us,
             "latency_us": self.latency_us,

@@ -8,7 +8,8 @@ from typing import Any, BinaryIO, TypeAlias, cast
 import numpy as np
 
 from ..errors import SlamError
-from .calibration import Calibration, rectification
+from .calibration import Calibration
+from .lenses import rectification
 
 RosMessage: TypeAlias = Any  # rosbags makes the classes of messages at run time
 _TYPES = {
@@ -197,8 +198,8 @@ class BagWriter:
             self._header(0, f"cam{number}"),
             camera.height,
             camera.width,
-            "plumb_bob",
-            np.array([*camera.distortion, 0.0]),
+            camera.ros_distortion_model,
+            np.array(camera.ros_distortion),
             camera.matrix.ravel(),
             rectified[number].ravel(),
             rectified[2 + number].ravel(),

@@ -26,19 +26,25 @@ Yaml: TypeAlias = Any  # a value of YAML, whose form is checked where it is read
 TOPICS = "/cam0/image_raw", "/cam1/image_raw", "/imu0"  # a dataset's images and IMU
 
 
+_EUROC_MODELS = {"radtan": "radial-tangential", "equidistant": "equidistant"}
 Matrix = tuple[tuple[float, ...], ...]  # rows
+
+
+RADTAN, EQUIDISTANT = "radtan", "equidistant"  # Brown-Conrady's lens, and Kannala-Brandt's
+_MODELS = {RADTAN: RADTAN, "radial-tangential": RADTAN, EQUIDISTANT: EQUIDISTANT}
 
 
 @dataclass(frozen=True)
 class Camera:
-    """A pinhole camera with radial-tangential distortion."""
+    """A pinhole camera with radial-tangential or equidistant (fisheye) distortion."""
 
     width: int  # [pixels]
     height: int  # [pixels]
     rate: float  # [Hz]
     intrinsics: tuple[float, float, float, float]  # fx, fy, cx, cy [pixels]
-    distortion: tuple[float, float, float, float]  # k1, k2, p1, p2
+    distortion: tuple[float, float, float, float]  # k1, k2, p1, p2; equidistant: k1 to k4
     body_from_camera: Matrix  # (4, 4) rows, optical frame to body [m]
+    distortion_model: str = RADTAN
 
     @property
     def matrix(self) -> np.ndarray:
@@ -50,6 +56,16 @@ class Camera:
     def pose(self) -> np.ndarray:
         """Pose (4, 4), optical frame to body."""
         return np.array(self.body_from_camera)
+
+    @property
+    def ros_distortion_model(self) -> str:
+        """Name of the model of the lens in sensor_msgs/CameraInfo."""
+        return "plumb_bob" if self.distortion_model == RADTAN else self.distortion_model
+
+    @property
+    def ros_distortion(self) -> list[float]:
+        """D of sensor_msgs/CameraInfo: k1, k2, p1, p2, k3; equidistant: k1 to k4."""
+        return [*self.distortion, *[0.0] * (self.distortion_model == RADTAN)]
 
     @classmethod
     def from_simulation(
@@ -109,6 +125,11 @@ class Calibration:
         """Transform (4, 4) from the left optical frame to the right one [m]."""
         return np.linalg.inv(self.right.pose) @ self.left.pose
 
+    @property
+    def is_radtan(self) -> bool:
+        """Whether both lenses have radial-tangential distortion."""
+        return self.left.distortion_model == self.right.distortion_model == RADTAN
+
     def flipped(self) -> "Calibration":
         """Returns it with the body's axes forward, right, down, or back to forward, left, up."""
         left, right = (
@@ -138,7 +159,7 @@ def write_euroc(folder: Path, calibration: Calibration) -> None:
                 "resolution": [camera.width, camera.height],
                 "camera_model": "pinhole",
                 "intrinsics": list(camera.intrinsics),
-                "distortion_model": "radial-tangential",
+                "distortion_model": _EUROC_MODELS[camera.distortion_model],
                 "distortion_coefficients": list(camera.distortion),
             },
         )
@@ -171,9 +192,9 @@ def read_euroc(folder: Path) -> Calibration:
         SlamError: A file or a value is missing.
     """
     try:
-        left, right = (_camera(_read(folder / f"cam{i}" / "sensor.yaml")) for i in range(2))
-        imu = _read(folder / "imu0" / "sensor.yaml")
-        return Calibration(left, right, _imu(imu, imu["rate_hz"]))
+        left, right = (camera_of(read_yaml(folder / f"cam{i}" / "sensor.yaml")) for i in range(2))
+        imu = read_yaml(folder / "imu0" / "sensor.yaml")
+        return Calibration(left, right, imu_of(imu, imu["rate_hz"]))
     except _INVALID as error:
         raise SlamError(
             f"no EuRoC calibration in '{shown(folder)}' ({shown(error)}): give a "
@@ -196,7 +217,7 @@ def write_kalibr(folder: Path, calibration: Calibration, topics: Sequence[str] =
             "cam_overlaps": [1 - number],
             "camera_model": "pinhole",
             "distortion_coeffs": list(camera.distortion),
-            "distortion_model": "radtan",
+            "distortion_model": camera.distortion_model,
             "intrinsics": list(camera.intrinsics),
             "resolution": [camera.width, camera.height],
             "rostopic": topics[number],
@@ -208,98 +229,13 @@ def write_kalibr(folder: Path, calibration: Calibration, topics: Sequence[str] =
     _write(folder / "imu.yaml", {**_noise(imu), "rostopic": topics[2], "update_rate": imu.rate})
 
 
-def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
-    """Reads Kalibr's camchain-imucam.yaml and imu.yaml.
-
-    Returns:
-        The calibration, with a camera rate of 0 since Kalibr does not state it, and the topics of
-        the left image, the right image and the IMU.
-
-    Raises:
-        SlamError: A file or a value is missing.
-    """
-    try:
-        pair, noise = _read(chain), _read(imu)
-        left, right = (
-            _camera(
-                {
-                    **pair[f"cam{i}"],
-                    "rate_hz": 0.0,
-                    "distortion_coefficients": pair[f"cam{i}"]["distortion_coeffs"],
-                    "T_BS": {
-                        "data": np.linalg.inv(np.array(pair[f"cam{i}"]["T_cam_imu"], dtype=float))
-                    },
-                }
-            )
-            for i in range(2)
-        )
-        return (
-            Calibration(left, right, _imu(noise, noise["update_rate"])),
-            [str(part["rostopic"]) for part in (pair["cam0"], pair["cam1"], noise)],
-        )
-    except _INVALID as error:
-        raise SlamError(
-            f"no calibration of a stereo pair and an IMU in '{shown(chain)}' and "
-            f"'{shown(imu)}' ({_reason(error)}): give Kalibr's "
-            "camchain-imucam.yaml and imu.yaml"
-        ) from error
-
-
-def rectification(calibration: Calibration) -> Any:  # OpenCV's tuple of arrays and regions
-    """Returns the result of cv2.stereoRectify: R1, R2, P1, P2, Q and the valid regions."""
-    import cv2
-
-    left, right = calibration.left, calibration.right
-    pose = calibration.right_from_left
-    return cv2.stereoRectify(
-        left.matrix,
-        np.array(left.distortion),
-        right.matrix,
-        np.array(right.distortion),
-        (left.width, left.height),
-        pose[:3, :3],
-        pose[:3, 3],
-        alpha=0,
-    )
-
-
-def write_opencv(path: Path, calibration: Calibration) -> None:
-    """Writes an OpenCV FileStorage file: both cameras, R, T, and the rectification."""
-    import cv2
-
-    left, right = calibration.left, calibration.right
-    pose = calibration.right_from_left
-    distortions = np.array(left.distortion), np.array(right.distortion)
-    rectified = rectification(calibration)
-    storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_WRITE)
-    storage.write("image_width", left.width)
-    storage.write("image_height", left.height)
-    values = {
-        "M1": left.matrix,
-        "D1": distortions[0],
-        "M2": right.matrix,
-        "D2": distortions[1],
-        "R": pose[:3, :3],
-        "T": pose[:3, 3],
-        **dict(zip(("R1", "R2", "P1", "P2", "Q"), rectified)),
-    }
-    for name, value in values.items():
-        storage.write(name, np.ascontiguousarray(value))
-    storage.release()
-
-
-def _reason(error: Exception) -> str:
-    """Says what is wrong with a calibration; the text of a KeyError alone would be only a name."""
-    return shown(error if isinstance(error, XtdroneError) else repr(error))
-
-
-def _read(path: Path) -> Yaml:
+def read_yaml(path: Path) -> Yaml:
     """Reads YAML, without the directive line of OpenCV, which is not valid YAML."""
     text = files.read_text(path, "calibration", 1 << 20).removeprefix("%YAML:1.0")
     return files.parse_yaml(text, f"calibration '{shown(path)}'")
 
 
-def _imu(values: Yaml, rate: Yaml) -> Imu:
+def imu_of(values: Yaml, rate: Yaml) -> Imu:
     return Imu(_number(rate), *(_number(values[key]) for key in _noise(_NO_NOISE)))
 
 
@@ -311,12 +247,12 @@ def _number(value: Yaml) -> float:
     return number
 
 
-def _camera(values: Yaml) -> Camera:
-    if values["camera_model"] != "pinhole" or values["distortion_model"] not in (
-        "radial-tangential",
-        "radtan",
-    ):
-        raise ValueError("the camera is not a pinhole with radial-tangential distortion")
+def camera_of(values: Yaml) -> Camera:
+    if values["camera_model"] != "pinhole" or values["distortion_model"] not in _MODELS:
+        raise ValueError(
+            f"a camera is {shown(values['camera_model'])} with the distortion "
+            f"{shown(values['distortion_model'])}, a pinhole with {' or '.join(_MODELS)} is wanted"
+        )
     pose = np.array(values["T_BS"]["data"], dtype=float).reshape(4, 4)
     if not (np.abs(pose) <= _MAX_NUMBER).all():
         raise ValueError("the pose of a camera is not finite")
@@ -330,6 +266,7 @@ def _camera(values: Yaml) -> Camera:
         _four(values["intrinsics"]),
         _four(values["distortion_coefficients"]),
         _rows(pose),
+        _MODELS[values["distortion_model"]],
     )
 
 

@@ -15,7 +15,7 @@ from xtdrone_core.errors import shown
 from xtdrone_core.runs import run_folder
 
 from ..errors import SlamError
-from . import calibration as calibrations, formats
+from . import calibration as calibrations, formats, lenses
 from .calibration import Calibration
 
 _MAX_LISTED = 5  # recordings in a message
@@ -85,7 +85,7 @@ class DatasetWriter:
                 (mav / camera / "data").mkdir(parents=True)
             calibrations.write_euroc(mav, calibration)
             calibrations.write_kalibr(self.folder / "kalibr", calibration)
-            calibrations.write_opencv(self.folder / "opencv_stereo.yaml", calibration)
+            lenses.write_opencv(self.folder / "opencv_stereo.yaml", calibration)
         except OSError as error:
             raise SlamError(f"cannot write a dataset to '{folder}': {error.strerror}") from error
         self._images = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SlamError
-from . import formats
+from . import formats, lenses
 from .bag import BagWriter
 from .dataset import Dataset
 
@@ -102,28 +102,10 @@ def _kitti(dataset: Dataset, target: Path, progress: Callable[[], object]) -> No
     import cv2
 
     calibration = dataset.calibration
-    left, right, pose = calibration.left, calibration.right, calibration.right_from_left
-    size = left.width, left.height
-    rectification = cv2.stereoRectify(
-        left.matrix,
-        np.array(left.distortion),
-        right.matrix,
-        np.array(right.distortion),
-        size,
-        pose[:3, :3],
-        pose[:3, 3],
-        flags=cv2.CALIB_ZERO_DISPARITY,
-        alpha=0,
-    )
+    left, right = calibration.left, calibration.right
+    rectification = lenses.rectification(calibration)
     maps = [
-        cv2.initUndistortRectifyMap(
-            camera.matrix,
-            np.array(camera.distortion),
-            np.asarray(rectification[i]),
-            np.asarray(rectification[2 + i]),
-            size,
-            cv2.CV_32FC1,
-        )
+        lenses.rectifying_maps(camera, rectification[i], rectification[2 + i], cv2.CV_32FC1)
         for i, camera in enumerate((left, right))
     ]
     sequence = target / "sequences" / "00"

@@ -9,7 +9,7 @@ import numpy as np
 from xtdrone_core.runs import bags
 
 from ..errors import SlamError
-from . import calibration as calibrations, trajectory_file
+from . import kalibr, trajectory_file
 from .dataset import DatasetWriter
 
 _FRD = "_frd"  # end of the name of a frame whose axes are forward, right, down
@@ -41,7 +41,7 @@ def import_bag(
     Raises:
         SlamError: A file or topic is missing or has an unsupported type.
     """
-    calibration, topics = calibrations.read_kalibr(chain, imu)
+    calibration, topics = kalibr.read(chain, imu)
     from_file = Path(truth).is_file()
     poses = trajectory_file.read(Path(truth)).tolist() if from_file else []
     topics = topics if from_file else [*topics, truth]

@@ -1,6 +1,5 @@
 """Reference trajectories: position and yaw over time, from a file or by a built-in name."""
 
-import csv
 import inspect
 import math
 import os
@@ -15,6 +14,7 @@ from xtdrone_core import Scenario, XtdroneError, files, outputs
 from xtdrone_core.errors import shown
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
+from xtdrone_core.tables import read_table
 
 from ..datasets import formats, trajectory_file
 from ..errors import SlamError
@@ -238,18 +238,17 @@ def _eased(x: np.ndarray, ramp: float = 0.1) -> np.ndarray:
 
 
 def _read_csv(path: Path) -> np.ndarray:
-    rows = formats.read_rows(path)
-    if not rows or [cell.strip() for cell in rows[0].split(",")] != list(_COLUMNS):
+    rows = read_table(path, "trajectory", SlamError)
+    if not rows or rows[0] != list(_COLUMNS):
         raise SlamError(f"'{path}' does not begin with the row {','.join(_COLUMNS)}")
-    try:
-        table = np.array(
-            [
-                [float(row[name]) for name in _COLUMNS]
-                for row in csv.DictReader([",".join(_COLUMNS), *rows[1:]])
-            ]
-        )
-        return table.reshape(-1, 5)
-    except (TypeError, ValueError) as error:
-        raise SlamError(
-            f"'{shown(path)}' has a row that is not five numbers: {shown(error)}"
-        ) from error
+    table = []
+    for number, row in enumerate(rows[1:], 1):
+        try:
+            t, x, y, z, yaw = map(float, row)
+        except ValueError as error:
+            raise SlamError(
+                f"row {number} of '{shown(path)}' is '{shown(','.join(row))}': give five numbers, "
+                f"{','.join(_COLUMNS)}"
+            ) from error
+        table.append((t, x, y, z, yaw))
+    return np.array(table).reshape(-1, len(_COLUMNS))

@@ -67,16 +67,10 @@ def vehicle_list(scenario: Scenario) -> str:
     """Returns the vehicles as the option `vehicles` has them, poses included.
 
     Raises:
-        WebError: A vehicle has a name that such a list does not give.
+        WebError: A vehicle has a path that such a list does not give.
     """
     entries = []
     for i, vehicle in enumerate(scenario.vehicles):
-        label, _, number = vehicle.name.rpartition("_")
-        if number != str(i) or not label:
-            raise WebError(
-                f"'{vehicle.name}' cannot be called so in a launch file, which counts "
-                f"the vehicles: call it {label or vehicle.name}_{i}, or use the YAML"
-            )
         if re.search(r"[;@*,]", vehicle.type):
             raise WebError(
                 f"the path of '{vehicle.name}' has one of ; @ * , in it: rename it, or use the YAML"
@@ -84,7 +78,8 @@ def vehicle_list(scenario: Scenario) -> str:
         pose = ",".join(
             f"{value:.6g}" for value in (*vehicle.pos, *([vehicle.yaw] if vehicle.yaw else []))
         )
-        kind = vehicle.type if label == vehicle.type else f"{label}={vehicle.type}"
+        counted = vehicle.name == f"{vehicle.type}_{i}"
+        kind = vehicle.type if counted else f"{vehicle.name}={vehicle.type}"
         entries.append(f"{kind}@{pose}")
     text = "; ".join(entries)
     if not _same(parse_vehicles(text), scenario.vehicles):

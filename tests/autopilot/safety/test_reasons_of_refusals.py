@@ -44,7 +44,7 @@ def test_arming_is_refused_with_the_true_reason(parameters, failed, reason):
             flight.autopilot.parameters.set(0, name, value)
         for unit in failed:
             assert not flight.autopilot.failures.inject(0, unit, OFF, 0)
-        flight.run(4.3)
+        flight.run(4.332)
         why = flight.autopilot.commander.checks(0)
         assert why.endswith(reason) if reason else why == ""
         assert flight.autopilot.commander.arm(0, flight.simulation.t_us).accepted == (not reason)

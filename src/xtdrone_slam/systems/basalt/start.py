@@ -52,7 +52,10 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=json.loads, help=help_text)
     args = parser.parse_args()
     settings = args.folder / "driver.json"
-    numbers = values(calibration.read_euroc(args.dataset / "mav0"))
+    stereo = calibration.read_euroc(args.dataset / "mav0")
+    if not stereo.is_radtan:
+        parser.error("the lenses are equidistant, and Basalt gets radial-tangential ones here")
+    numbers = values(stereo)
     settings.write_text(json.dumps({**numbers, "vio": str(args.folder / "vio.json")}))
     vio = json.loads(Path(__file__).with_name("vio.json").read_text())
     for name in PARAMETERS:

@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 
 from xtdrone_slam.datasets import calibration
+from xtdrone_slam.datasets.lenses import undistorted
 from xtdrone_slam.systems import baseline
 
 _FLOW = {
@@ -89,7 +90,7 @@ class Odometry:
         if len(self._pixels) < _MIN_INLIERS:
             return 0
         camera = self._left
-        flat = cv2.undistortPoints(self._pixels, camera.matrix, np.array(camera.distortion))
+        flat = undistorted(camera, self._pixels)
         ok, rotation, translation, inliers = cv2.solvePnPRansac(
             self._points,
             flat,
@@ -129,7 +130,7 @@ class Odometry:
         """Returns positions in the left optical frame (M, 3) [m], and which of them are valid."""
         focal = self._left.intrinsics[0]
         flat = [
-            cv2.undistortPoints(pixels, camera.matrix, np.array(camera.distortion))[:, 0]
+            undistorted(camera, pixels)[:, 0]
             for camera, pixels in ((self._left, left), (self._right, right))
         ]
         pose = self._right_from_left

@@ -6,7 +6,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from xtdrone_slam.datasets.calibration import Calibration, rectification
+from xtdrone_slam.datasets.calibration import Calibration
+from xtdrone_slam.datasets.lenses import rectification, rectifying_maps
 
 _CELL = 32  # size of the grid cells over which features are distributed [pixels]
 _ROW = 2.0  # largest row difference of a stereo match at the finest level [pixels]
@@ -76,19 +77,15 @@ class Extractor:
             features: Number of features per image.
         """
         left, right = stereo.left, stereo.right
-        size = left.width, left.height
         pose = stereo.right_from_left
-        distortions = np.array(left.distortion), np.array(right.distortion)
         rectified = rectification(stereo)
         new = rectified[2][:, :3]
         self.camera = Pinhole(new[0, 0], new[0, 2], new[1, 2], float(np.linalg.norm(pose[:3, 3])))
         self.body_from_camera = left.pose.copy()
         self.body_from_camera[:3, :3] = left.pose[:3, :3] @ rectified[0].T
         self._maps = [
-            cv2.initUndistortRectifyMap(
-                camera.matrix, distortion, rotation, new, size, cv2.CV_16SC2
-            )
-            for camera, distortion, rotation in zip((left, right), distortions, rectified)
+            rectifying_maps(camera, rotation, new, cv2.CV_16SC2)
+            for camera, rotation in zip((left, right), rectified)
         ]
         self._orb = cv2.ORB_create(4 * features, _SCALE, 8, fastThreshold=7)
         self._cells = -(-left.width // _CELL), -(-left.height // _CELL)

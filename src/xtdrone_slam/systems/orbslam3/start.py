@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from xtdrone_slam.benchmark import link
-from xtdrone_slam.datasets import calibration
+from xtdrone_slam.datasets import calibration, lenses
 
 _VIEWER = {
     "KeyFrameSize": 0.05,
@@ -60,7 +60,7 @@ def settings(stereo: calibration.Calibration, features: int, fast: int, loops: i
 
 def body_from_rectified(stereo: calibration.Calibration) -> np.ndarray:
     """Returns the (4, 4) of the rectified left camera, the frame whose pose ORB-SLAM3 returns."""
-    rotation = calibration.rectification(stereo)[0]
+    rotation = lenses.rectification(stereo)[0]
     result = stereo.left.pose.copy()
     result[:3, :3] = result[:3, :3] @ rotation.T
     return result
@@ -77,6 +77,8 @@ def main() -> None:
     parser.add_argument("--loops", type=int, choices=[0, 1], default=0, help="1: loop closing")
     args = parser.parse_args()
     stereo = calibration.read_euroc(args.dataset / "mav0")
+    if not stereo.is_radtan:
+        parser.error("the lenses are equidistant, and ORB-SLAM3 gets radial-tangential ones here")
     (args.folder / "orbslam3.yaml").write_text(
         settings(stereo, args.features, args.fast, args.loops)
     )

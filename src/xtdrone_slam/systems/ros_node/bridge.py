@@ -179,8 +179,8 @@ def _info(kind: RosObject, camera: calibration.Camera, baseline: float) -> RosOb
     return kind(
         height=camera.height,
         width=camera.width,
-        distortion_model="plumb_bob",
-        D=[*camera.distortion, 0.0],
+        distortion_model=camera.ros_distortion_model,
+        D=camera.ros_distortion,
         K=camera.matrix.ravel().tolist(),
         R=np.eye(3).ravel().tolist(),
         P=[fx, 0.0, cx, fx * baseline, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],

@@ -35,27 +35,30 @@ def write(folder: Path, stereo: calibration.Calibration) -> None:
     """Writes vins_fusion.yaml and a file for each camera."""
     names = [f"vins_cam{number}.yaml" for number in range(2)]
     for name, camera in zip(names, (stereo.left, stereo.right)):
-        k1, k2, p1, p2 = camera.distortion
-        fx, fy, cx, cy = camera.intrinsics
+        if camera.distortion_model == calibration.EQUIDISTANT:
+            model = "KANNALA_BRANDT"
+            groups = {"projection_parameters": "k2 k3 k4 k5 mu mv u0 v0".split()}
+        else:
+            model = "PINHOLE"
+            groups = {
+                "distortion_parameters": "k1 k2 p1 p2".split(),
+                "projection_parameters": "fx fy cx cy".split(),
+            }
+        numbers = iter((*camera.distortion, *camera.intrinsics))
         (folder / name).write_text(
             "\n".join(
                 [
                     "%YAML:1.0",
                     "---",
-                    "model_type: PINHOLE",
+                    f"model_type: {model}",
                     "camera_name: camera",
                     f"image_width: {camera.width}",
                     f"image_height: {camera.height}",
-                    "distortion_parameters:",
-                    f"   k1: {k1}",
-                    f"   k2: {k2}",
-                    f"   p1: {p1}",
-                    f"   p2: {p2}",
-                    "projection_parameters:",
-                    f"   fx: {fx}",
-                    f"   fy: {fy}",
-                    f"   cx: {cx}",
-                    f"   cy: {cy}",
+                    *(
+                        line
+                        for group, names_in in groups.items()
+                        for line in (f"{group}:", *(f"   {k}: {next(numbers)}" for k in names_in))
+                    ),
                     "",
                 ]
             )
