@@ -118,6 +118,7 @@ def environment(folder):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("sh"))
 def test_shell_blocks_run(page, workspace):
     script = "set -eo pipefail\n" + "\n".join(
@@ -139,6 +140,7 @@ def test_shell_blocks_run(page, workspace):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_python_blocks_run(page, workspace):
     code = "\n\n".join(

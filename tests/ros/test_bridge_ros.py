@@ -50,6 +50,7 @@ def await_end(launch, running, but=()) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_users_script_flies_the_vehicle(launch, tmp_path):
     processes = launch.processes
     running = launch("speed:=5", "gps:=rtk", f"params:={PATIENT}", "record:=true", "name:=user")
@@ -86,6 +87,7 @@ def test_a_users_script_flies_the_vehicle(launch, tmp_path):
     assert {"/clock", "/xtdrone/iris_0/cmd", "/iris_0/mavros/setpoint_raw/local"} <= set(topics)
 
 
+@pytest.mark.slow
 def test_the_launch_ends_with_the_simulation(launch):
     """On its way it has what MAVROS has beside its topics."""
     running = launch("n:=2")
