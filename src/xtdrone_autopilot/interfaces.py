@@ -6,7 +6,7 @@ quaternions xyzw (body to world).
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -249,6 +249,29 @@ class ControlLoop(Protocol):
             status: (N,) records of vehicle_status.VEHICLE_STATUS; status["sp_pos"] is (N, 3).
             parameters: (N,) records of the flight stack's parameters.
             estimator: The fleet's estimated state.
+            dt: Length of the step [s].
+        """
+
+
+@runtime_checkable
+class ObservesActuators(Protocol):
+    """A loop that also takes what the actuators were told, as INDI does."""
+
+    def observe(
+        self,
+        status: np.ndarray,
+        estimator: Estimator,
+        sensors: SensorBatch,
+        commands: np.ndarray,
+        dt: float,
+    ) -> None:
+        """Called every 4 ms, before the loops.
+
+        Args:
+            status: (N,) records of vehicle_status.VEHICLE_STATUS.
+            estimator: The fleet's estimated state, after this step's readings.
+            sensors: The readings.
+            commands: (N, A) commands that acted during the last dt.
             dt: Length of the step [s].
         """
 

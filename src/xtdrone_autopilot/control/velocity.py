@@ -188,11 +188,20 @@ def _control_one(
     vehicle.vel_integral[2] += params.MPC_Z_VEL_I_ACC * ez * dt
     vehicle.sp_acc[0], vehicle.sp_acc[1], vehicle.sp_acc[2] = ax, ay, az
 
-    _point_thrust(vehicle, tx, ty, tz, _yaw_set_point(vehicle, quat, dt), quat)
+    thrust = math.sqrt(tx * tx + ty * ty + tz * tz)
+    point_thrust(
+        vehicle,
+        tx / thrust,
+        ty / thrust,
+        tz / thrust,
+        thrust_newtons(vehicle, thrust),
+        yaw_set_point(vehicle, quat, dt),
+        quat,
+    )
 
 
 @njit
-def _yaw_set_point(vehicle: Record, quat: np.ndarray, dt: float) -> float:
+def yaw_set_point(vehicle: Record, quat: np.ndarray, dt: float) -> float:
     """Returns the yaw set-point [rad]; without one, integrates the yaw rate from the heading."""
     if math.isfinite(vehicle.sp_yaw):
         vehicle.free_yaw = math.nan
@@ -205,20 +214,18 @@ def _yaw_set_point(vehicle: Record, quat: np.ndarray, dt: float) -> float:
 
 
 @njit
-def _point_thrust(
-    vehicle: Record, tx: float, ty: float, tz: float, yaw: float, quat: np.ndarray
+def point_thrust(
+    vehicle: Record, fx: float, fy: float, fz: float, newtons: float, yaw: float, quat: np.ndarray
 ) -> None:
     """Writes attitude and thrust set-points: body z axis along the thrust, x axis towards the yaw.
 
     Args:
         vehicle: Record of VEHICLE_STATUS.
-        tx, ty, tz: Thrust vector of 0..1, world.
+        fx, fy, fz: Unit vector of the thrust, world.
+        newtons: The thrust [N].
         yaw: [rad].
         quat: (4,) attitude xyzw, body to world.
     """
-    thrust = math.sqrt(tx * tx + ty * ty + tz * tz)
-    newtons = thrust_newtons(vehicle, thrust)
-    fx, fy, fz = tx / thrust, ty / thrust, tz / thrust
     zx, zy, zz = fx, fy, fz
     if vehicle.fully_actuated:
         zx, zy, zz = _thrust_axis(

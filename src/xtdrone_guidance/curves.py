@@ -1,0 +1,60 @@
+"""Closed curves to fly, as functions of a phase."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+_HALF_PI = 0.5 * math.pi
+
+
+class CurvePoint(NamedTuple):
+    """A point of a curve, with its derivatives with respect to the phase."""
+
+    pos: np.ndarray  # (3,) relative to the start of the curve, world [m]
+    first: np.ndarray  # (3,) [m/rad]
+    second: np.ndarray  # (3,) [m/rad^2]
+
+
+Curve = Callable[[float], CurvePoint]
+
+
+def _sines(
+    phase: float, amplitudes: np.ndarray, order: np.ndarray, shift: np.ndarray
+) -> CurvePoint:
+    """A Lissajous curve: amplitude (sin(order phase + shift) - sin(shift)) along each axis."""
+    angle = order * phase + shift
+    return CurvePoint(
+        amplitudes * (np.sin(angle) - np.sin(shift)),
+        amplitudes * order * np.cos(angle),
+        -amplitudes * order * order * np.sin(angle),
+    )
+
+
+def _lissajous(amplitudes: tuple, order: tuple, shift: tuple = (0.0, 0.0, 0.0)) -> Curve:
+    arrays = np.array(amplitudes), np.array(order, dtype=float), np.array(shift)
+    return lambda phase: _sines(phase, *arrays)
+
+
+# Name of each curve to its function and what it is. The phase goes from 0 to 2 pi in one lap.
+CURVES: dict[str, tuple[Curve, str]] = {
+    "circle": (
+        _lissajous((2.0, 2.0, 0.0), (1, 1, 0), (0.0, -_HALF_PI, 0.0)),
+        "horizontal, radius 2 m",
+    ),
+    "eight": (_lissajous((3.0, 1.5, 0.0), (1, 2, 0)), "horizontal figure of eight, 6 m by 3 m"),
+    "lemniscate": (
+        _lissajous((1.25, 0.0, 0.75), (1, 0, 2)),
+        "upright figure of eight x = 1.25 sin t, z = 0.75 sin 2t, that of Neural-Fly's flights",
+    ),
+    "vertical_circle": (
+        _lissajous((1.5, 0.0, 1.5), (1, 0, 1), (0.0, 0.0, -_HALF_PI)),
+        "upright, radius 1.5 m",
+    ),
+}
+
+
+def descriptions() -> dict[str, str]:
+    """Describes each curve, for `xtdrone list curves`."""
+    return {name: text for name, (_, text) in CURVES.items()}

@@ -1,0 +1,93 @@
+"""Body-rate control by INDI: the torque for the wanted angular acceleration, less the disturbance.
+
+In place of an integral part, which takes a second to learn a torque, the disturbance is measured
+within a few hundredths of one.
+"""
+
+import numpy as np
+
+from xtdrone_autopilot.control.rate import rate_gains, torque_of
+from xtdrone_autopilot.control.vector import clamp
+from xtdrone_autopilot.interfaces import Estimator
+from xtdrone_autopilot.state.vehicle_status import ACTUATORS, NO_SET_POINT
+from xtdrone_core import FleetModel, SensorBatch
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
+from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
+
+from .disturbance import Disturbance
+
+# Largest disturbance that is taken off, over the torque that the vehicle exerts about that axis.
+# The ground that pushes at one foot is a disturbance, too, and must not be fought with all torque.
+MAX_DISTURBANCE = 0.5
+
+
+@njit
+def _limited(vehicle: Record, axis: int, torque: np.ndarray) -> float:
+    """Returns the disturbance about an axis that is taken off [N m]."""
+    limit = MAX_DISTURBANCE * vehicle.inertia[axis, axis] * vehicle.turn_max[axis]
+    return clamp(torque[axis], -limit, limit)
+
+
+@fleet_kernel
+def control_fleet(
+    status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, torque: np.ndarray
+) -> None:
+    """Writes sp_torque of a fleet.
+
+    Args:
+        status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
+        torque: (N, 3) disturbance, body [N m].
+    """
+    for i in range(len(status)):
+        vehicle, rate = status[i], estimates[i].ang_vel
+        if vehicle.vehicle_type != MULTICOPTER:
+            continue
+        vehicle.rate_integral[:] = 0.0
+        if not vehicle.armed or vehicle.sp_kind == NO_SET_POINT or vehicle.sp_kind == ACTUATORS:
+            vehicle.sp_torque[:] = 0.0
+            if vehicle.sp_kind != ACTUATORS or not vehicle.armed:
+                vehicle.sp_thrust = 0.0
+            continue
+        gains, _, _ = rate_gains(vehicle, parameters[i])
+        j, wanted = vehicle.inertia, vehicle.sp_rates
+        tx, ty, tz = torque_of(
+            gains[0] * (wanted[0] - rate[0]),
+            gains[1] * (wanted[1] - rate[1]),
+            gains[2] * (wanted[2] - rate[2]),
+            rate[0],
+            rate[1],
+            rate[2],
+            (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
+        )
+        vehicle.sp_torque[0] = tx - _limited(vehicle, 0, torque[i])
+        vehicle.sp_torque[1] = ty - _limited(vehicle, 1, torque[i])
+        vehicle.sp_torque[2] = tz - _limited(vehicle, 2, torque[i])
+
+
+class IndiRateControl(Memory):
+    """INDI: rate error to torque, with wind and faults measured in place of an integral."""
+
+    MEMORY = ("_disturbance",)
+
+    def __init__(self, fleet: FleetModel) -> None:
+        """Starts on the ground."""
+        self._disturbance = Disturbance(fleet)
+        self.remember_start()
+
+    def observe(
+        self,
+        status: np.ndarray,
+        estimator: Estimator,
+        sensors: SensorBatch,
+        commands: np.ndarray,
+        dt: float,
+    ) -> None:
+        """Measures the disturbance; see interfaces.ObservesActuators."""
+        self._disturbance.step(status, estimator, sensors, commands, dt)
+
+    def step(
+        self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
+    ) -> None:
+        """Steps all vehicles; without a set-point, torque and thrust are zero."""
+        control_fleet(status, parameters, estimator.records, self._disturbance.torque)
