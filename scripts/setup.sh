@@ -124,13 +124,14 @@ python_environment() {
         /usr/bin/python3 -m venv --clear --system-site-packages .venv >.setup/venv.log 2>&1 \
             || fail "cannot make .venv (log: .setup/venv.log): install python3-venv"
     fi
-    local wanted=(-r requirements.txt)
-    [ "$demo" -eq 1 ] || wanted+=(-r requirements-slam.txt -r requirements-dev.txt)
+    # The versions are pinned in both cases; for the demonstration only what pyproject.toml asks for.
+    local wanted=(-r requirements.txt -r requirements-slam.txt -r requirements-dev.txt) own=(--no-deps)
+    [ "$demo" -eq 0 ] || { wanted=(-c requirements.txt setuptools) && own=(-c requirements.txt); }
     say "installing Python packages into .venv (log: .setup/pip.log); a few minutes"
     sees_system false
-    .venv/bin/python -m pip install --no-compile --progress-bar off "${wanted[@]}" \
+    local pip=(.venv/bin/python -m pip install --no-compile --progress-bar off)
+    { "${pip[@]}" "${wanted[@]}" && "${pip[@]}" --no-build-isolation "${own[@]}" -e .; } \
         >.setup/pip.log 2>&1 \
-        && .venv/bin/python -m pip install --no-deps --no-build-isolation -e . >>.setup/pip.log 2>&1 \
         || fail "pip failed: $(grep -m1 -E '^(ERROR|Could not fetch URL)' .setup/pip.log ||
             echo 'see .setup/pip.log')"
     sees_system true
