@@ -12,6 +12,7 @@ import functools
 import importlib
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -163,12 +164,18 @@ def entries(group: str) -> dict[str, metadata.EntryPoint]:
     """The entry points of a group by name: other packages', then the workspace's."""
     table = {
         entry.name: entry
-        for entry in metadata.entry_points(group=group)
+        for entry in _installed(tuple(sys.path)).select(group=group)
         if _checkout() is None or entry.dist is None or entry.dist.name != _OWN
     }
     for name, value in (_checkout() or {}).get(group, {}).items():
         table[name] = metadata.EntryPoint(name, value, group)
     return table
+
+
+@functools.cache
+def _installed(path: tuple[str, ...]) -> Any:  # EntryPoints; SelectableGroups before Python 3.12
+    """The entry points of all packages on a path, which are read once."""
+    return metadata.entry_points()
 
 
 @functools.cache
