@@ -268,6 +268,15 @@ def test_items_behind_a_return_that_is_jumped_over_are_reached(check):
     assert not any("never reached" in line for line in lines), lines
 
 
+@pytest.mark.parametrize(
+    "landing, said", [((), True), ((item(LAND, 0, 0),), False)], ids=["none", "landing"]
+)
+def test_a_plane_that_returns_circles_above_its_home_without_a_landing(check, landing, said):
+    items = [item(TAKEOFF, 150, 0, 40), plain(RTL), item(WAYPOINT, -150, 0, 30), *landing]
+    _, lines = check(items, "--vehicle", "plane")
+    assert any("ends in the air, above its home, as RTL_LAND_DELAY" in k for k in lines) == said
+
+
 @pytest.mark.parametrize("vehicle", ["rover", "boat"])
 def test_what_drives_does_not_end_in_the_air(check, vehicle):
     _, lines = check([item(WAYPOINT, 20), item(WAYPOINT, 20, 20, 5)], "--vehicle", vehicle)
