@@ -162,9 +162,21 @@ messages() {
     mv .setup/ros.new .setup/ros
 }
 
+# writing COMMAND...: with Python's bytecode kept, which containers often forbid.
+writing() { env -u PYTHONDONTWRITEBYTECODE "$@"; }
+
+# Bytecode of what starts import, for users and containers that may not write it.
+bytecode() {
+    say "keeping the bytecode of what commands import"
+    PYTHONPATH="$root/src:$root/.setup/ros" writing .venv/bin/python scripts/make_bytecode.py \
+        >.setup/bytecode.log 2>&1 && return 0
+    say "that failed ($(tail -n1 .setup/bytecode.log)); Python compiles it at each start"
+    return 1
+}
+
 kernels() {
     say "compiling the kernels (log: .setup/kernels.log); a minute or two"
-    .venv/bin/xtdrone warmup >.setup/kernels.log 2>&1 && return 0
+    writing .venv/bin/xtdrone warmup >.setup/kernels.log 2>&1 && return 0
     say "that failed ($(tail -n1 .setup/kernels.log)); they will be compiled at the first start"
     return 1
 }
@@ -221,6 +233,9 @@ if [ "$with_ros" -eq 1 ]; then
 fi
 
 [ "$demo" -eq 1 ] || compiled
+
+key=$(hash_of $(find src -name '*.py') requirements*.txt scripts/make_bytecode.py)
+if to_do bytecode "$key" && bytecode; then did bytecode "$key"; fi
 
 if [ -n "$learning_job" ]; then
     wait "$learning_job" || exit 1
