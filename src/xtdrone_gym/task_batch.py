@@ -10,6 +10,7 @@ from xtdrone_batch.randomisation import Randomisation, between, seed_streams
 from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_batch.worlds.generate import World
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.sealing import sealed
 from xtdrone_dynamics.compiled import njit
 
 from .camera import TaskCamera
@@ -35,6 +36,7 @@ def find_task(task: Task | str) -> Task:
     return TASKS[task]
 
 
+@sealed
 class TaskBatch:
     """E environments of V vehicles each that do a task; every step overwrites the arrays.
 
