@@ -123,6 +123,12 @@ _RC = {
 }
 
 
+def load() -> None:
+    """Imports what the first figure needs, ahead of it."""
+    import matplotlib.backends.backend_agg
+    import matplotlib.figure  # noqa: F401
+
+
 def figure(width: float = 10.0, height: float = 6.0, heading: str = "") -> "Figure":
     """An empty figure in this style.
 
@@ -307,6 +313,11 @@ def space_axes(
     axes.set(xlabel="east [m]", ylabel="north [m]", zlabel="up [m]")
     title(axes, name)
     return axes
+
+
+def time_limits(axes: "Axes", begin: float, end: float) -> None:
+    """Limits a time axis to some seconds; a single moment gets a millisecond, not a warning."""
+    axes.set_xlim(begin, max(end, begin + 1e-3))
 
 
 def logarithmic(axes: "Axes") -> None:
