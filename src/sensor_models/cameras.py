@@ -337,6 +337,8 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
     values.update(_projection(block, camera))
     distortion_model = str(values.pop("distortion_model"))
     picture = str(values.pop("format"))
+    if block.kind == "depth" and picture.startswith("R_FLOAT"):  # says so of the depths
+        picture = "rgb8"
     if picture not in _SDF_FORMATS:
         raise SensorError(unknown_name(f"format of camera '{block.name}'", picture, _SDF_FORMATS))
     centre = values.pop("distortion_center", None)
