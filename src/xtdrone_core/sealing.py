@@ -25,7 +25,8 @@ def sealed(cls: T) -> T:
         ...
         AttributeError: unknown attribute of Lamp 'watt': choose one of power
     """
-    begin, put = cls.__init__, cls.__setattr__
+    begin: Any = vars(cls)["__init__"]  # plain functions, which mypy would bind
+    put: Any = cls.__setattr__
 
     @functools.wraps(begin)
     def __init__(self: Any, *arguments: Any, **options: Any) -> None:  # those of the class
