@@ -31,6 +31,7 @@ from .blocks import (
 )
 from .errors import SensorError
 
+PLUMB_BOB, EQUIDISTANT = "plumb_bob", "equidistant"  # Brown-Conrady's lens, Kannala-Brandt's
 FORMATS = {"mono8": 1, "rgb8": 3}  # bytes per pixel
 _SDF_FORMATS = {
     "L8": "mono8",
@@ -62,6 +63,8 @@ _CAMERA_PATHS = {  # where SDF and Gazebo's ROS plugins keep what Table II names
     "k1": ("distortion", "k1"),
     "k2": ("distortion", "k2"),
     "k3": ("distortion", "k3"),
+    "k4": ("distortion", "k4"),
+    "distortion_model": ("distortion", "model"),
     "p1": ("distortion", "p1"),
     "p2": ("distortion", "p2"),
     "distortion_center": ("distortion", "center"),
@@ -99,16 +102,18 @@ class CameraParameters:
     cx: float  # principal point [pixels]
     cy: float
     skew: float  # [pixels]
-    k1: float  # radial distortion, Brown-Conrady
+    k1: float  # radial distortion, of Brown-Conrady or of an equidistant lens
     k2: float
     k3: float
-    p1: float  # tangential distortion
+    p1: float  # tangential distortion, of Brown-Conrady
     p2: float
     distortion_center: tuple[float, float]  # [pixels]; OpenCV puts it into the principal point
     near: float  # nothing nearer is seen [m]
     far: float  # nothing further is seen [m]
     hack_baseline: float  # distance to the left camera of a rectified pair, for CameraInfo [m]
     anti_aliasing: int = 0  # samples per pixel at edges; each costs time
+    k4: float = 0.0  # of an equidistant lens
+    distortion_model: str = PLUMB_BOB  # plumb_bob, or equidistant for a fisheye
     # The rest is of realistic images only.
     exposure_time: float = 0.005  # [s]; what moves meanwhile is blurred
     exposure_value: float | None = None  # EV at ISO 100; None = automatic
@@ -126,6 +131,17 @@ class CameraParameters:
         for name in ("width", "height"):
             side = getattr(self, name)
             check(1 <= side <= _MAX_SIDE, f"{name} {side}", f"give 1 to {_MAX_SIDE} pixels")
+        check(
+            self.distortion_model in (PLUMB_BOB, EQUIDISTANT),
+            f"distortion_model '{self.distortion_model}'",
+            f"give {PLUMB_BOB} or {EQUIDISTANT}",
+        )
+        check(
+            self.k4 == 0.0 if self.distortion_model == PLUMB_BOB else self._is_centred(),
+            f"distortion of the model {self.distortion_model}",
+            f"{PLUMB_BOB} has k1, k2, k3, p1 and p2; {EQUIDISTANT} has k1 to k4, and its centre is "
+            "the principal point",
+        )
         check(self.format in FORMATS, f"format '{self.format}'", "give mono8 or rgb8")
         check(
             0 < min(self.fx, self.fy) and max(self.fx, self.fy) <= _MAX_PIXELS,
@@ -234,6 +250,19 @@ class CameraParameters:
         """(3, 3) rows of K."""
         return ((self.fx, self.skew, self.cx), (0.0, self.fy, self.cy), (0.0, 0.0, 1.0))
 
+    def _is_centred(self) -> bool:
+        return self.p1 == self.p2 == 0.0 and self.distortion_center == (self.cx, self.cy)
+
+    @property
+    def is_fisheye(self) -> bool:
+        """Whether the lens is equidistant."""
+        return self.distortion_model == EQUIDISTANT
+
+    @property
+    def fisheye_distortion(self) -> tuple[float, float, float, float]:
+        """k1 to k4 of an equidistant lens."""
+        return self.k1, self.k2, self.k3, self.k4
+
     @property
     def distortion(self) -> tuple[float, float, float, float, float]:
         """k1, k2, p1, p2, k3, in OpenCV's order."""
@@ -273,6 +302,8 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
         "k1": 0.0,
         "k2": 0.0,
         "k3": 0.0,
+        "k4": 0.0,
+        "distortion_model": PLUMB_BOB,
         "p1": 0.0,
         "p2": 0.0,
         "near": 0.1,
@@ -302,6 +333,7 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
         }
     )
     pos, quat = _placed(block, camera)
+    distortion_model = str(values.pop("distortion_model"))
     picture = str(values.pop("format"))
     if picture not in _SDF_FORMATS:
         raise SensorError(unknown_name(f"format of camera '{block.name}'", picture, _SDF_FORMATS))
@@ -332,6 +364,7 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
         height=height,
         format=_SDF_FORMATS[picture],
         distortion_center=centre,
+        distortion_model=distortion_model,
         anti_aliasing=anti_aliasing,
         **v,
     )

@@ -6,8 +6,8 @@ in normalised coordinates: with (x, y) = (X/Z, Y/Z) - c and r2 = x^2 + y^2,
     x_d = x (1 + k1 r2 + k2 r2^2 + k3 r2^3) + 2 p1 x y + p2 (r2 + 2 x^2)
     y_d = y (1 + k1 r2 + k2 r2^2 + k3 r2^3) + p1 (r2 + 2 y^2) + 2 p2 x y
 
-and the pixel is K ((x_d, y_d) + c). A pinhole image that covers every pixel is
-rendered, and each pixel is sampled from it.
+and the pixel is K ((x_d, y_d) + c); an equidistant lens is that of fisheye.py. A pinhole image that
+covers every pixel is rendered, and each pixel is sampled from it.
 """
 
 import dataclasses
@@ -21,6 +21,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
+from . import fisheye
 from .cameras import CameraParameters
 from .errors import SensorError
 from .streams import new_stream
@@ -71,6 +72,10 @@ class Lens:
         self.x = ((x - self.pinhole.left) * scale - 0.5).astype(np.float32)
         # OpenGL's images begin at the bottom.
         self.y = ((self.pinhole.bottom - y) * scale - 0.5).astype(np.float32)
+        self._outside = np.isnan(x)  # of the image circle of a fisheye
+        self._is_cut = bool(self._outside.any())
+        if self._is_cut:
+            self.x[self._outside] = self.y[self._outside] = 0.0
         self.stream = new_stream(seed, vehicle, sensor)
 
     def image(self, raw: np.ndarray) -> np.ndarray:
@@ -96,6 +101,8 @@ class Lens:
             self.stream,
             out,
         )
+        if self._is_cut:
+            out[self._outside] = 0
         return out[:, :, 0] if camera.format == "mono8" else out
 
     def depth(self, raw: np.ndarray) -> np.ndarray:
@@ -122,6 +129,8 @@ class Lens:
             self.stream,
             out,
         )
+        if self._is_cut:
+            out[self._outside] = np.inf
         return out
 
 
@@ -142,9 +151,12 @@ def project(camera: CameraParameters, points: np.ndarray) -> np.ndarray:
         (M, 2) pixels.
     """
     points = np.asarray(points, dtype=float)
-    flat = points[:, :2] / points[:, 2:]
-    cx, cy = _centre(camera)
-    bent = np.array([_distort(x - cx, y - cy, *camera.distortion) for x, y in flat]) + (cx, cy)
+    if camera.is_fisheye:
+        bent = np.column_stack(fisheye.project(points, camera.fisheye_distortion))
+    else:
+        flat = points[:, :2] / points[:, 2:]
+        cx, cy = _centre(camera)
+        bent = np.array([_distort(x - cx, y - cy, *camera.distortion) for x, y in flat]) + (cx, cy)
     return np.column_stack(
         [
             camera.fx * bent[:, 0] + camera.skew * bent[:, 1] + camera.cx,
@@ -175,9 +187,16 @@ def _unfolded(camera: CameraParameters) -> CameraParameters:
 def normalised_coordinates(camera: CameraParameters) -> tuple[np.ndarray, np.ndarray]:
     """Each pixel's coordinates at unit distance, x right and y down, (H, W) each.
 
+    They are NaN outside the image circle of a fisheye.
+
     Raises:
         SensorError: The distortion folds the image over itself.
     """
+    if camera.is_fisheye:
+        v, u = np.mgrid[: camera.height, : camera.width].astype(float)
+        down = (v - camera.cy) / camera.fy
+        right = (u - camera.cx - camera.skew * down) / camera.fx
+        return fisheye.straighten(right, down, camera.fisheye_distortion)
     x, y = np.empty((camera.height, camera.width)), np.empty((camera.height, camera.width))
     if not _rays(
         camera.fx,
@@ -198,11 +217,16 @@ def normalised_coordinates(camera: CameraParameters) -> tuple[np.ndarray, np.nda
 
 def _pinhole(camera: CameraParameters, x: np.ndarray, y: np.ndarray) -> Pinhole:
     """The smallest pinhole image around all rays, as fine as the camera's own."""
+    if not np.isfinite(x).any():
+        raise SensorError(f"camera '{camera.name}' sees nothing: give other intrinsics")
+    across, down = np.nanmax(x) - np.nanmin(x), np.nanmax(y) - np.nanmin(y)
     scale = max(camera.fx, camera.fy)
+    if camera.is_fisheye:  # coarser where it sees too far aside
+        scale = min(scale, (_LARGEST - 2.0) / max(across, down))
     edge = 0.5 / scale
-    left, top = x.min() - edge, y.min() - edge
-    width = (x.max() - x.min()) * scale + 1.0
-    height = (y.max() - y.min()) * scale + 1.0
+    left, top = np.nanmin(x) - edge, np.nanmin(y) - edge
+    width = across * scale + 1.0
+    height = down * scale + 1.0
     # Rounded up, but not by what a whole number lacks to be exact.
     columns, rows = math.ceil(width - 1e-6), math.ceil(height - 1e-6)
     if max(columns, rows) > _LARGEST:

@@ -93,19 +93,26 @@ def camera_topics(sensor: SensorDescription, camera: Part) -> list[RosTopic]:
     ]
 
 
+_LENSES = {  # coefficients of each distortion_model, in the order of D
+    "plumb_bob": ("k1", "k2", "p1", "p2", "k3"),
+    "equidistant": ("k1", "k2", "k3", "k4"),
+}
+
+
 def camera_info(header: Header, camera: Part) -> dict[str, Any]:
     """Returns the fields of sensor_msgs/CameraInfo.
 
     D describes the lens where its distortion centre is the principal point, which is all
     that this message can say. P is K, with -fx times hack_baseline in its fourth column.
     """
+    model = camera["distortion_model"]
     fx, fy, cx, cy, skew = (camera[name] for name in ("fx", "fy", "cx", "cy", "skew"))
     return {
         "header": header,
         "height": camera["height"],
         "width": camera["width"],
-        "distortion_model": "plumb_bob",
-        "D": [camera[name] for name in ("k1", "k2", "p1", "p2", "k3")],
+        "distortion_model": model,
+        "D": [camera[name] for name in _LENSES[model]],
         "K": [fx, skew, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
         "R": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
         "P": [fx, skew, cx, -fx * camera["hack_baseline"], 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],

@@ -14,6 +14,7 @@ from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_core.state import SensorBatch
 from xtdrone_core.vehicle import Servo
+from xtdrone_dynamics import progress
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_sim.plant.wind import Wind, WindParameters
 from xtdrone_sim.vehicles.pose import sensors_at_zero, start_pose
@@ -112,6 +113,7 @@ class BatchSimulation:
         """
         if dtype not in REALS:
             raise BatchError(f"dtype '{shown(dtype)}' is not allowed: give {' or '.join(REALS)}")
+        progress.show_always()
         self.environments = _whole("environments", environments, 1, MAX_ENVIRONMENTS)
         self.sub_steps = _whole("sub_steps", sub_steps, 1, 10_000)
         self.threads = Threads(_whole("threads", threads, 0, 1024))

@@ -1,8 +1,9 @@
 """Agents that fly each vehicle by itself: a square, a hover, an uploaded mission."""
 
 import math
-from collections.abc import Callable
-from typing import Annotated
+import sys
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -137,9 +138,10 @@ class MissionAgent(BaseAgent):
     """Arms, switches to AUTO.MISSION and waits until every vehicle has landed.
 
     The missions are on the vehicles already: from --mission, or uploaded. A vehicle whose mission
-    ends in the air is landed where it loiters; rovers and boats, which have no landing, are
-    disarmed where they stop. Events: `armed`, `waypoint` (index of the vehicle, reached, of how
-    many), `mission_over` (index), `landed`.
+    ends in the air, or stays at an item that has no end, is landed where it loiters; rovers and
+    boats, which have no landing, are disarmed where they stop. Events: `armed`, `waypoint` (index
+    of the vehicle, reached, of how many), `ends_early` (index, why), `mission_over` (index),
+    `landed`.
 
     Attributes:
         drives: (n,) bool, whether each vehicle is a rover or boat; attach() sets it.
@@ -153,6 +155,7 @@ class MissionAgent(BaseAgent):
         "_loitering_us",
         "_start_us",
         "_reached",
+        "_ends_early",
         "_over_us",
     )
     period_us = 100_000  # time between two checks of a mission's state [us]
@@ -175,6 +178,7 @@ class MissionAgent(BaseAgent):
         self._over = np.zeros(n, dtype=bool)  # landed and disarmed again
         self._loitering_us = np.full(n, -1)  # time since which it is in AUTO.LOITER, -1 = it is not
         self._reached = np.zeros(n, dtype=int)  # waypoints
+        self._ends_early = np.zeros(n, dtype=bool)  # said to do so
         self._start_us: int | None = None
         self._over_us = -1  # time at which the last mission was over, -1 = not yet
         self._autopilot: Autopilot | None = None
@@ -189,16 +193,16 @@ class MissionAgent(BaseAgent):
     def goals_reached(self) -> dict[str, tuple[int, int]]:
         """Returns the missions flown until the vehicle disarmed, and their waypoints."""
         counts = {"missions": (int(self._over.sum()), len(self._over))}
-        waypoints = self._waypoints()
-        if waypoints:
-            reached, asked = map(sum, zip(*waypoints))
-            counts["waypoints"] = (reached, asked)
+        states = self._states()
+        if states:
+            asked = sum(state["waypoints"][1] for state in states)
+            counts["waypoints"] = (int(self._reached.sum()), asked)
         return counts
 
-    def _waypoints(self) -> list[tuple[int, int]]:
-        """Returns reached and total waypoints of each vehicle; [] if they are not counted."""
+    def _states(self) -> list[Mapping[str, Any]]:
+        """Returns the health of each vehicle; [] if the autopilot does not count waypoints."""
         health = self._autopilot.health() if self._autopilot is not None else []
-        return [state["waypoints"] for state in health if "waypoints" in state]
+        return [state for state in health if "waypoints" in state]
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
         """Returns requests to arm and to change mode, without set-points.
@@ -218,14 +222,19 @@ class MissionAgent(BaseAgent):
             self._start(t_us - self._start_us, t_us, estimates, out)
         elif not all_had_begun:
             self._on_event(t_us, "armed")
-        for i, (reached, count) in enumerate(self._waypoints()):
+        stays = np.zeros(len(self._over), dtype=bool)
+        for i, state in enumerate(self._states()):
+            reached, count = state["waypoints"]
             if reached > self._reached[i]:
                 self._reached[i] = reached
                 self._on_event(t_us, "waypoint", index=i, reached=reached, of=count)
+            if why := state.get("ends_early", ""):
+                stays[i] = estimates.mode[i] == Mode.MISSION
+                self._say_end(t_us, i, why)
         for i in np.flatnonzero(self._begun & ~self._over & ~estimates.armed):
             self._over[i] = True
             self._on_event(t_us, "mission_over", index=int(i))
-        self._end_loitering(t_us, estimates, out)
+        self._end_loitering(t_us, estimates, stays, out)
         if self._over.all():
             if self._over_us < 0:
                 self._over_us = t_us
@@ -254,11 +263,19 @@ class MissionAgent(BaseAgent):
             out.arm[waiting & (estimates.mode == Mode.MISSION)] = ARM
             self._asked_us = t_us
 
-    def _end_loitering(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
+    def _say_end(self, t_us: int, i: int, why: str) -> None:
+        if not self._ends_early[i]:
+            self._ends_early[i] = True
+            self._on_event(t_us, "ends_early", index=i, why=why)
+            print(f"mission of vehicle {i} ends early: {why}", file=sys.stderr, flush=True)
+
+    def _end_loitering(
+        self, t_us: int, estimates: Estimates, stays: np.ndarray, out: SetPoints
+    ) -> None:
         loiters = (
             self._begun
             & ~self._over
-            & (estimates.mode == Mode.LOITER)
+            & ((estimates.mode == Mode.LOITER) | stays)
             & estimates.armed
             & (self.drives | ~estimates.landed)
         )

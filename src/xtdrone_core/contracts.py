@@ -2,8 +2,8 @@
 
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
-RangeCaster, Viewer, WorldEditor, Regroupable, RemovableVehicles, ExternalPose, Logging,
-SettableParameters; Attachable, GoalCounter, SlotProvider and Reporting of an Agent). An
+RangeCaster, Viewer, WorldEditor, Regroupable, RemovableVehicles, ExternalPose, Telemetered,
+Logging, SettableParameters; Attachable, GoalCounter, SlotProvider and Reporting of an Agent). An
 implementation inherits from those that it supports; callers check with required() at construction,
 so that a missing feature is reported before the flight.
 
@@ -248,6 +248,14 @@ class ExternalPose(Protocol):
             pos: (3,) centre of gravity, world [m].
             quat: (4,) xyzw, body to world.
         """
+
+
+@runtime_checkable
+class Telemetered(Protocol):
+    """An autopilot whose estimates come by telemetry, later than they were true."""
+
+    def estimated_us(self) -> np.ndarray:
+        """(N,) simulated time at which each position was estimated [us]."""
 
 
 @runtime_checkable

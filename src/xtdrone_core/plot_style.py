@@ -123,6 +123,12 @@ _RC = {
 }
 
 
+def load() -> None:
+    """Imports what the first figure needs, ahead of it."""
+    import matplotlib.backends.backend_agg
+    import matplotlib.figure  # noqa: F401
+
+
 def figure(width: float = 10.0, height: float = 6.0, heading: str = "") -> "Figure":
     """An empty figure in this style.
 

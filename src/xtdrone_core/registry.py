@@ -1,4 +1,4 @@
-"""Registered classes by name; `module:Class` names an unregistered class.
+"""Registered classes by name; `module:Class` names an unregistered class, or another object.
 
 Names are entry points. Those of the workspace are in pyproject.toml; another package adds its own:
 
@@ -12,6 +12,7 @@ import functools
 import importlib
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -64,17 +65,7 @@ class Group:
         """
         self.check(name)
         entry = self.table().get(name) or metadata.EntryPoint(name, name, self.entry_points)
-        try:
-            loaded = entry.load()
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ScenarioError(
-                f"cannot load {self.what} '{shown(name)}': {error}; a class of "
-                "your own is named module:Class, its folder on PYTHONPATH"
-            ) from error
-        except (Exception, SystemExit) as error:  # raised by a module of the user as it is imported
-            raise ScenarioError(
-                f"cannot load {self.what} '{shown(name)}': {type(error).__name__} {error}"
-            ) from error
+        loaded = _loaded(self.what, "class", entry)
         lacking = self._lacking(loaded)
         if lacking:
             raise ScenarioError(
@@ -110,6 +101,40 @@ class Group:
         return lines
 
 
+def is_own(name: str) -> bool:
+    """Whether a name is of the form module:NAME, for what is not registered."""
+    return _CLASS.fullmatch(name) is not None
+
+
+def load_own(what: str, name: str) -> Any:  # whatever the module has under that name
+    """Loads what module:NAME names.
+
+    Args:
+        what: Kind of thing in messages, for example "task".
+        name: module:NAME.
+
+    Raises:
+        ScenarioError: No such module, or it has no such name.
+    """
+    return _loaded(what, what, metadata.EntryPoint(name, name, ""))
+
+
+def _loaded(what: str, kind: str, entry: metadata.EntryPoint) -> Any:  # as of load_own()
+    """What an entry point names; `kind`: class, or what else its modules hold."""
+    try:
+        return entry.load()
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ScenarioError(
+            f"cannot load {what} '{shown(entry.name)}': {error}; a {kind} of your own is named "
+            f"module:{kind.capitalize() if kind == 'class' else kind.upper()}, its folder on "
+            "PYTHONPATH"
+        ) from error
+    except (Exception, SystemExit) as error:  # raised by a module of the user as it is imported
+        raise ScenarioError(
+            f"cannot load {what} '{shown(entry.name)}': {type(error).__name__} {error}"
+        ) from error
+
+
 ENGINES = Group("engine", "xtdrone.engines", "xtdrone_core.contracts:Engine")
 AUTOPILOTS = Group("autopilot", "xtdrone.autopilots", "xtdrone_core.contracts:Autopilot")
 AGENTS = Group("agent", "xtdrone.agents", "xtdrone_core.contracts:Agent")
@@ -139,12 +164,18 @@ def entries(group: str) -> dict[str, metadata.EntryPoint]:
     """The entry points of a group by name: other packages', then the workspace's."""
     table = {
         entry.name: entry
-        for entry in metadata.entry_points(group=group)
+        for entry in _installed(tuple(sys.path)).select(group=group)
         if _checkout() is None or entry.dist is None or entry.dist.name != _OWN
     }
     for name, value in (_checkout() or {}).get(group, {}).items():
         table[name] = metadata.EntryPoint(name, value, group)
     return table
+
+
+@functools.cache
+def _installed(path: tuple[str, ...]) -> Any:  # EntryPoints; SelectableGroups before Python 3.12
+    """The entry points of all packages on a path, which are read once."""
+    return metadata.entry_points()
 
 
 @functools.cache

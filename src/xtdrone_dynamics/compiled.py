@@ -23,6 +23,7 @@ from typing import Any, TypeVar, overload
 import llvmlite
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.runtime import rtsys
 
 Record = Any  # a NumPy record in a kernel; Numba knows its fields
 
@@ -42,6 +43,7 @@ _DAMAGED = (
     ImportError,
     MemoryError,
 )  # what damaged pickles raise
+_SALT = b"_numba_hashsecret"  # symbols of Python's hash function in compiled code
 _log = logging.getLogger(__name__)
 SRC = Path(__file__).resolve().parents[1]  # the folder of all packages of the workspace
 _IMPORT = re.compile(rb"^\s*from\s+([.\w]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
@@ -153,20 +155,36 @@ class _Locator(_CacheLocator):  # type: ignore[misc]  # Numba has no types
         return str(self._line)
 
 
+class _Kept(CompileResultCacheImpl):  # type: ignore[misc]  # as above
+    """Reads compiled kernels."""
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:  # as Numba's
+        """The kernel of what the cache has; of one that hashes, with the salt of this process."""
+        (_, _, code), *_ = payload
+        if _SALT in code[0]:
+            target_context.refresh()
+        return super().rebuild(target_context, payload)
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
     """The cache of one kernel, which survives damaged files and a full disk."""
 
     def __init__(self, function: Callable[..., Any], folder: Path):
-        class Implementation(CompileResultCacheImpl):  # type: ignore[misc]  # as above
+        class Implementation(_Kept):
             _locator_classes = (_Locator(folder),)
 
         self._impl_class = Implementation
         super().__init__(function)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:  # as Numba's
-        """The compiled kernel, or None if it is not in the cache."""
+        """The compiled kernel, or None if it is not in the cache.
+
+        Unlike Numba, it does not load what implements the language and NumPy first, which takes
+        longer than all kernels of a flight: only a compilation needs that, and loads it itself.
+        """
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)
         except OSError:  # it is no folder, or not ours to read
             return None
         except _DAMAGED:

@@ -22,6 +22,7 @@ EXAMPLES = """examples:
   xtdrone learn Position-v0 --realism flight --wind 3 --mass 0.2 --thrust 0.1 --seconds 120
   xtdrone learn Position-v0 --seeds 5 --ray local
   xtdrone learn Velocity-v0 --vary learning_rate=1e-3,3e-3 --vary mass=0..0.4/0.2 --seeds 3
+  xtdrone learn my_task:TASK --seconds 30
   xtdrone learn Racing-v0 --seconds 300 --out runs/racing --resume
   xtdrone fly policy --policy runs/learn_Position-v0/policy.onnx
 """
@@ -39,7 +40,7 @@ def register(subparsers: Subparsers) -> None:
         epilog=EXAMPLES,
     )
     add = parser.add_argument
-    task = add("task", metavar="TASK", help="see xtdrone list tasks")
+    task = add("task", metavar="TASK", help="see xtdrone list tasks, or module:TASK of your own")
     task.completer = lambda **_: _task_names()
     vehicle = add("--vehicle", default="iris", help="a multirotor (iris)")
     vehicle.completer = lambda **_: resources.vehicle_names()
@@ -159,7 +160,7 @@ def _learn(args: argparse.Namespace) -> int | None:
             "pip install 'xtdrone[learn]'"
         ) from error
     plan = Plan(
-        task=task.name,
+        task=args.task,
         vehicle=args.vehicle,
         any_vehicle=args.any_vehicle,
         seed=args.seed,
@@ -194,7 +195,7 @@ def _one(plan: "Plan", folder: Path, args: argparse.Namespace) -> float:
     total = plan.seconds if plan.seconds < 1e9 else None
     with tqdm(
         total=total,
-        desc=plan.task,
+        desc=plan.name,
         disable=None,
         unit="s",
         bar_format=None
@@ -212,7 +213,7 @@ def _one(plan: "Plan", folder: Path, args: argparse.Namespace) -> float:
         success = training.run(watch)
     learner = training.learner
     print(
-        f"{plan.task}, {plan.vehicle}, seed {plan.seed}: {success:.1%} of unseen episodes "
+        f"{plan.name}, {plan.vehicle}, seed {plan.seed}: {success:.1%} of unseen episodes "
         f"succeed after {learner.steps / 1e6:.2f} million steps, {learner.seconds:.1f} s"
     )
     print(

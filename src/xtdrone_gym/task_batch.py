@@ -1,5 +1,6 @@
 """TaskBatch: a task in many environments at once, on plain arrays. Every interface is above it."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,8 @@ from xtdrone_batch.errors import BatchError
 from xtdrone_batch.randomisation import Randomisation, between, seed_streams
 from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_batch.worlds.generate import World
-from xtdrone_core.errors import unknown_name
+from xtdrone_core import registry
+from xtdrone_core.errors import shown, unknown_name
 from xtdrone_dynamics.compiled import njit
 
 from .camera import TaskCamera
@@ -23,16 +25,39 @@ PRIVILEGED = 6  # numbers of privileged() beside the observation
 
 
 def find_task(task: Task | str) -> Task:
-    """Returns a task by its name; a Task is returned as it is.
+    """Returns a task by its name or as module:TASK; a Task is returned as it is.
 
     Raises:
-        BatchError: There is no such task.
+        XtdroneError: There is no such task.
     """
     if isinstance(task, Task):
         return task
-    if task not in TASKS:
-        raise BatchError(unknown_name("task", task, TASKS))
-    return TASKS[task]
+    if task in TASKS:
+        return TASKS[task]
+    if not registry.is_own(task):
+        raise BatchError(unknown_name("task", task, TASKS, "name one of your own as module:TASK"))
+    found = registry.load_own("task", task)
+    if not isinstance(found, Task):
+        raise BatchError(
+            f"'{shown(task)}' is a {type(found).__name__}: name an xtdrone_gym.task.Task, for "
+            "example one of dataclasses.replace(TASKS['Position-v0'], ...)"
+        )
+    return found
+
+
+def name_of(task: Task | str) -> str:
+    """Returns the text by which find_task() finds a task in another process, too.
+
+    Of a Task that no imported module holds, as of one made in a script itself, it is its own name,
+    by which it is not found.
+    """
+    if isinstance(task, str) or TASKS.get(task.name) is task:
+        return task if isinstance(task, str) else task.name
+    for module in list(sys.modules.values()):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if value is task and module.__name__ != "__main__":
+                return f"{module.__name__}:{name}"
+    return task.name
 
 
 class TaskBatch:
@@ -78,7 +103,7 @@ class TaskBatch:
         """Builds the environments and begins their episodes.
 
         Args:
-            task: A Task, or its name.
+            task: A Task, its name, or module:TASK.
             environments: How many.
             vehicle: A multirotor of models/; all vehicles are of this type.
             randomisation: In place of the task's.

@@ -1,5 +1,6 @@
 """Checks of a plan before it is flown: distance, geofence, obstacles, terrain and battery."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ import numpy as np
 from xtdrone_autopilot.navigation.mission_items import (
     CIRCLE_EXCLUSION,
     CIRCLE_INCLUSION,
+    DO_JUMP,
     FENCE,
     GIMBAL,
     LAND,
@@ -24,13 +26,13 @@ from xtdrone_autopilot.navigation.mission_items import (
     polygons,
 )
 from xtdrone_autopilot.navigation.plan_file import Plan
-from xtdrone_autopilot.navigation.route import Leg, route
+from xtdrone_autopilot.navigation.route import Circle, Leg, Path, Route, route
 from xtdrone_autopilot.parameters import file as parameter_file
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.state.fence import Fence
 from xtdrone_core import FleetModel, Scenario, Vehicle
 from xtdrone_dynamics.abilities.camera_mount import mount_servos
-from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, NOT_VTOL, vehicle_types, vtol_types
+from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, ROVER, vehicle_types, vtol_types
 from xtdrone_dynamics.earth.geodesy import to_local_array
 
 from .rendering.scene import RenderedScene
@@ -38,11 +40,13 @@ from .vehicles.report import vehicle_figures
 from .vehicles.sdf import load_vehicle
 from .world import world_of
 
-_STEP = 1.0  # distance between points of a leg that are compared with the geofence [m]
-_MAX_STEPS = 10_000  # number of such points on a leg
+_STEP = 1.0  # distance between points of a path that are compared with the geofence [m]
+_CHORD = 2.0  # length of the chords by which a circle is compared with obstacles [m]
 _OFF_GROUND = 0.5  # height above home below which landing and take-off may touch things [m]
 _LONG_LEG = 10e3  # length of a leg that is more often a slip than meant [m]
 _FAR_HOME = 1000.0  # distance of the planned home from the origin that gives a warning [m]
+
+_ON_GROUND = frozenset({LAND, VTOL_LAND, RTL})  # items with which a flight ends there
 
 Items = Sequence[Item]
 
@@ -91,9 +95,10 @@ def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
         parameter_file.load_into(store, 0, values)
     home = np.array(spec.pos, dtype=float)
     mission = plan.items[MISSION]
-    legs = route(mission, origin, home, lambda name: store.get(0, name), kind[0] == FIXED_WING)
-    report = Report(_summary(plan, legs, home), [], [], [plan.note] if plan.note else [])
-    _ends(mission, report)
+    way = route(mission, origin, home, lambda name: store.get(0, name), int(kind[0]), int(vtol[0]))
+    paths = way.paths
+    report = Report(_summary(plan, paths, home), [], [], [plan.note] if plan.note else [])
+    _ends(mission, way, bool(kind[0] == ROVER), report)
     if vtol[0] == NOT_VTOL:
         report.errors.extend(
             f"item {seq} ({item.name}) is for a VTOL, which {spec.type} is not"
@@ -103,30 +108,38 @@ def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
     _distance(mission, origin, home, store, report)
     _planned_home(plan, origin, scenario.world, report)
     if plan.items[FENCE]:
-        _fence(fence_of(plan.items[FENCE], origin), legs, mission, report)
+        places = {
+            seq: item.position(origin, home)
+            for seq, item in enumerate(mission)
+            if item.command in PLACED and item.has_place
+        }
+        _fence(fence_of(plan.items[FENCE], origin), paths, places, report)
     report.warnings.extend(
-        f"the leg to item {leg.seq} is {length / 1000.0:.1f} km long"
-        for leg in legs
-        if (length := _length(leg)) > _LONG_LEG
+        f"{leg.name} is {leg.length / 1000.0:.1f} km long"
+        for leg in paths
+        if isinstance(leg, Leg) and leg.length > _LONG_LEG
     )
-    if legs:
-        _battery(vehicle, legs, report)
+    if paths:
+        _battery(vehicle, paths, report)
         scene = RenderedScene(world, (spec,), (vehicle,), (16, 16))
-        _obstacles(scene, legs, home, report)
+        _obstacles(scene, paths, home, report)
     _left_out(mission, vehicle, report)
     return report
 
 
-def _summary(plan: Plan, legs: list[Leg], home: np.ndarray) -> list[str]:
+def _summary(plan: Plan, paths: list[Path], home: np.ndarray) -> list[str]:
     mission, fence = plan.items[MISSION], plan.items[FENCE]
     placed = sum(item.command in PLACED and item.has_place for item in mission)
     lines = [f"mission: {len(mission)} items, {placed} of them with a position"]
-    if legs:
-        ends = np.array([leg.end for leg in legs]) - home
+    if paths:
+        points = np.concatenate(
+            [path.points(math.inf if isinstance(path, Leg) else _STEP) for path in paths]
+        )
+        away = points - home
         lines.append(
-            f"path: {sum(map(_length, legs)):.0f} m in about {_duration(_time(legs))}, "
-            f"farthest {np.hypot(*ends[:, :2].T).max():.0f} m from home, highest "
-            f"{ends[:, 2].max():.0f} m above it"
+            f"path: {sum(path.length for path in paths):.0f} m in about "
+            f"{_duration(_time(paths))}, farthest {np.hypot(*away[:, :2].T).max():.0f} m from "
+            f"home, highest {away[:, 2].max():.0f} m above it"
         )
     circles = sum(item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION) for item in fence)
     lines.append(
@@ -136,12 +149,8 @@ def _summary(plan: Plan, legs: list[Leg], home: np.ndarray) -> list[str]:
     return lines
 
 
-def _length(leg: Leg) -> float:
-    return float(np.linalg.norm(leg.end - leg.start))
-
-
-def _time(legs: list[Leg]) -> float:
-    return sum(leg.seconds for leg in legs)
+def _time(paths: list[Path]) -> float:
+    return sum(path.seconds for path in paths)
 
 
 def _duration(seconds: float) -> str:
@@ -150,11 +159,23 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60.0:.0f} min" if seconds < 7200.0 else f"{seconds / 3600.0:.1f} h"
 
 
-def _ends(mission: Items, report: Report) -> None:
+def _ends(mission: Items, way: Route, drives: bool, report: Report) -> None:
+    """What comes last, and what is never reached behind it."""
     if not mission:
         report.errors.append("there is no mission in it")
-    elif mission[-1].command not in (LAND, VTOL_LAND, RTL):
+        return
+    stays = None if way.stays is None else f"item {way.stays} ({mission[way.stays].name})"
+    if way.stays is not None and mission[way.stays].command == DO_JUMP:
+        report.warnings.append(f"it goes round for ever, by {stays}")
+    elif not drives and (way.last is None or mission[way.last].command not in _ON_GROUND):
         report.warnings.append("it ends in the air, with a hold: add a landing or a return")
+    missed = [seq for seq in range(len(mission)) if seq not in way.begun]
+    if missed:
+        report.warnings.append(
+            f"item{'s' * (len(missed) > 1)} {', '.join(map(str, missed))} "
+            f"{'are' if len(missed) > 1 else 'is'} never reached"
+            + (f" behind {stays}" if stays else ": jumps lead past")
+        )
 
 
 def _distance(
@@ -185,41 +206,47 @@ def _planned_home(plan: Plan, origin: Sequence[float], world: str, report: Repor
         )
 
 
-def _fence(fence: Fence, legs: list[Leg], mission: Items, report: Report) -> None:
-    outside = sorted(
-        {
-            leg.seq
-            for leg in legs
-            if mission[leg.seq].command in PLACED and not fence.contains(leg.end[0], leg.end[1])
-        }
-    )
+def _fence(fence: Fence, paths: list[Path], places: dict[int, np.ndarray], report: Report) -> None:
+    """Items outside, by their places, (3,) each [m]; and paths that leave it."""
+    outside = [seq for seq, place in places.items() if not fence.contains(place[0], place[1])]
     report.errors.extend(
         f"item {seq} lies outside the geofence, so the mission will be refused" for seq in outside
     )
-    for leg in legs:
-        count = min(1 + int(_length(leg) / _STEP), _MAX_STEPS)
-        for x, y in np.linspace(leg.start[:2], leg.end[:2], count, endpoint=False):
-            if not fence.contains(x, y):
-                if leg.seq not in outside:
-                    report.warnings.append(
-                        f"the leg to item {leg.seq} crosses the geofence at "
-                        f"({x:.0f}, {y:.0f}) m, where the vehicle will act on "
-                        "GF_ACTION"
-                    )
-                break
+    said = set(outside)
+    for path in paths:
+        if path.seq in said:
+            continue
+        points = path.points(_STEP)
+        beyond = [not fence.contains(x, y) for x, y in points[:, :2]]
+        if any(beyond):
+            said.add(path.seq)
+            x, y = points[_crossing(beyond, isinstance(path, Circle)), :2].round() + 0.0  # no -0
+            report.warnings.append(
+                f"{path.name} crosses the geofence at ({x:.0f}, {y:.0f}) m, where the vehicle "
+                "will act on GF_ACTION"
+            )
 
 
-def _battery(vehicle: Vehicle, legs: list[Leg], report: Report) -> None:
+def _crossing(beyond: list[bool], middle: bool) -> int:
+    """The first point beyond the fence, or the middle of the first points there."""
+    first = beyond.index(True)
+    if not middle:
+        return first
+    last = beyond.index(False, first) if False in beyond[first:] else len(beyond)
+    return (first + last - 1) // 2
+
+
+def _battery(vehicle: Vehicle, paths: list[Path], report: Report) -> None:
     minutes = vehicle_figures(vehicle).get("hover_time_min")
-    if minutes is not None and _time(legs) > 60.0 * minutes:
+    if minutes is not None and _time(paths) > 60.0 * minutes:
         report.errors.append(
-            f"it takes about {_duration(_time(legs))}; the battery of "
+            f"it takes about {_duration(_time(paths))}; the battery of "
             f"'{vehicle.type}' carries a hover for {_duration(60.0 * minutes)}"
         )
 
 
-def _obstacles(scene: RenderedScene, legs: list[Leg], home: np.ndarray, report: Report) -> None:
-    """Rays along the legs, through the centre of the vehicle only."""
+def _obstacles(scene: RenderedScene, paths: list[Path], home: np.ndarray, report: Report) -> None:
+    """Rays along legs and chords of circles, through the centre of the vehicle only."""
 
     def lifted(pos: np.ndarray) -> np.ndarray:
         """Returns a point above the ground for the ends of take-off and landing, which touch it."""
@@ -227,20 +254,26 @@ def _obstacles(scene: RenderedScene, legs: list[Leg], home: np.ndarray, report: 
         return np.array((pos[0], pos[1], home[2] + _OFF_GROUND)) if near else pos
 
     said = set()
-    for leg in legs:
-        start, end = lifted(leg.start), lifted(leg.end)
-        length = float(np.linalg.norm(end - start))
-        if length < 1e-3 or leg.seq in said:
+    for path in paths:
+        if path.seq in said:
             continue
-        direction = (end - start) / length
-        hit = float(scene.cast(0, start, direction, length)[0])
-        if hit < length:
-            x, y, z = start + hit * direction
-            report.errors.append(
-                f"the leg to item {leg.seq} meets the ground or an obstacle at "
-                f"({x:.1f}, {y:.1f}, {z:.1f}) m, {hit:.0f} m along it"
-            )
-            said.add(leg.seq)
+        along = 0.0
+        points = path.points(math.inf if isinstance(path, Leg) else _CHORD)
+        for start, end in itertools.pairwise(map(lifted, points)):
+            length = float(np.linalg.norm(end - start))
+            if length < 1e-3:
+                continue
+            direction = (end - start) / length
+            hit = float(scene.cast(0, start, direction, length)[0])
+            if hit < length:
+                x, y, z = start + hit * direction
+                report.errors.append(
+                    f"{path.name} meets the ground or an obstacle at "
+                    f"({x:.1f}, {y:.1f}, {z:.1f}) m, {along + hit:.0f} m along it"
+                )
+                said.add(path.seq)
+                break
+            along += length
 
 
 def _left_out(mission: Items, vehicle: Vehicle, report: Report) -> None:

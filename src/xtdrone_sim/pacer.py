@@ -16,6 +16,7 @@ class Pacer:
         self._speed = speed
         self._paused = False
         self._steps_left = 0  # single steps to take while paused
+        self._end: float | None = None  # when stop() was called
         self.restart(0)
 
     @property
@@ -36,9 +37,14 @@ class Pacer:
     def restart(self, t_us: int) -> None:
         """Wall time counts from here, where simulated time is t_us."""
         self._begin, self._begin_us = time.monotonic(), t_us
-        self._paused_s = 0.0
+        self._paused_s, self._end = 0.0, None
         self._marks: deque[tuple[float, int]] = deque(((0.0, t_us),))  # running time, simulated
         self.set_speed(self._speed, t_us)
+
+    def stop(self) -> None:
+        """Wall time ends here: what comes after the flight does not count."""
+        if self._end is None:
+            self._end = time.monotonic()
 
     def set_speed(self, speed: float, t_us: int) -> None:
         """A new factor from the simulated time t_us on."""
@@ -92,5 +98,6 @@ class Pacer:
         return (t_us - since_us) * 1e-6 / max(self._running() - since, 1e-9)
 
     def _running(self) -> float:
-        """Wall time since restart(), without pauses [s]."""
-        return time.monotonic() - self._begin - self._paused_s
+        """Wall time since restart(), without pauses, to stop() [s]."""
+        now = time.monotonic() if self._end is None else self._end
+        return now - self._begin - self._paused_s

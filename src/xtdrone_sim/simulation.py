@@ -471,6 +471,7 @@ class Simulation:
         """Ends all parts and writes summary.json; safe to call twice."""
         if self._closed:
             return
+        self.pacer.stop()
         values = None if self._summaries is None else self.summary()
         self._close_all()  # logs may find that the disk is full
         if self._summaries is not None:

@@ -1,18 +1,22 @@
 """Compiles every kernel before the first flight, so that later starts are quick."""
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 from xtdrone_core import FleetState, Scenario, SensorBatch, SensorBlock, VehicleSpec, registry
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.parent import tied
 from xtdrone_core.scenario.vehicles import parse_vehicles
+from xtdrone_dynamics import progress
 from xtdrone_dynamics.compiled import cache_root, stamp_of_sources, state_of_sources
 from xtdrone_dynamics.lane_numbers import LANES
 
@@ -20,6 +24,7 @@ from .errors import EngineError
 from .simulation import STEP_US, Simulation
 
 FLIGHT_US = 4_000_000  # simulated: until the vehicle is in the air [us]
+FUNCTIONS = 1000  # that both processes compile, roughly, for the bar
 OTHERS = "standard_vtol@0,0; rover@10,0"  # they use the kernels of wings, transitions and wheels
 
 
@@ -36,35 +41,59 @@ def is_warm() -> bool:
 
 
 def ensure_warm() -> None:
-    """Compiles kernels that are not in the cache, with a message, since it takes a while."""
+    """Compiles kernels that are not in the cache, with a line and a bar, since it takes a while."""
     if not is_warm():
-        print("compiling the kernels; once, about a minute ...", file=sys.stderr, flush=True)
         warm_up()
 
 
 def warm_up() -> None:
     """Flies each kind of kernel once, and draws with each, side by side in two processes."""
-    with subprocess.Popen(
-        [sys.executable, "-c", f"from {__name__} import draw_realistically as d; d()"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=tied(),
-    ) as drawing:
+    with (
+        progress.shown(FUNCTIONS) as bar,
+        subprocess.Popen(
+            [sys.executable, "-c", f"from {__name__} import others; others()"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=tied(),
+        ) as beside,
+    ):
+        assert beside.stdout is not None
+        counting = threading.Thread(target=_count, args=(beside.stdout, bar), daemon=True)
+        counting.start()
         try:
             _fly()
-            drawn = drawing.wait() == 0
+            done = beside.wait() == 0
         finally:
-            drawing.kill()
-    if not drawn:
-        draw_realistically()
+            beside.kill()
+            counting.join()
+        if not done:
+            _other_vehicles()
+            draw_realistically()
     marker = _marker()
     marker.parent.mkdir(parents=True, exist_ok=True)
     marker.touch()
 
 
+def others() -> None:
+    """Compiles what a multicopter does not need; writes a byte to stdout for each function."""
+    with progress.told(lambda: _tell(sys.stdout.fileno())):
+        _other_vehicles()
+        draw_realistically()
+
+
+def _tell(number: int) -> None:
+    with suppress(OSError):
+        os.write(number, b".")
+
+
+def _count(pipe: IO[bytes], bar: progress.Bar) -> None:
+    while pipe.read(1):
+        bar.count()
+
+
 def _fly() -> None:
-    """Flights in wind, with telemetry but without opening a port."""
+    """A flight in wind, with telemetry but without opening a port."""
     import numpy as np
 
     from xtdrone_autopilot.autopilot import EmbeddedAutopilot
@@ -112,8 +141,12 @@ def _fly() -> None:
     finally:
         simulation.close()
         shutil.rmtree(folder)
-    others = Scenario(parse_vehicles(OTHERS), speed=0.0, log="none")
-    simulation = Simulation(others, links=False)
+
+
+def _other_vehicles() -> None:
+    """A step of each other kind of vehicle."""
+    scenario = Scenario(parse_vehicles(OTHERS), speed=0.0, log="none")
+    simulation = Simulation(scenario, links=False)
     try:
         simulation.run(until_us=STEP_US)
     finally:

@@ -53,6 +53,23 @@ def test_a_truncated_file_is_thrown_away_and_made_anew(call, tmp_path, ending):
     assert call().stderr == "" and file.stat().st_size > whole // 2
 
 
+@pytest.mark.slow
+def test_a_kernel_from_the_cache_loads_nothing_that_compiles(call, tmp_path):
+    program = tmp_path / "kernel.py"
+    program.write_text(PROGRAM + "import sys\nprint('numba.np.arraymath' in sys.modules)\n")
+    assert call().stdout == "42\nTrue\n"
+    assert call().stdout == "42\nFalse\n"
+
+
+@pytest.mark.slow
+def test_a_kernel_from_the_cache_hashes_with_the_salt_of_its_process(call, tmp_path):
+    program = tmp_path / "kernel.py"
+    program.write_text(
+        PROGRAM.replace("2 * x", "hash(x)").replace("double(21)", "double('it') == hash('it')")
+    )
+    assert [call().stdout for _ in range(3)] == ["True\n"] * 3
+
+
 def test_a_full_disk_keeps_no_kernels_but_runs_them(call):
     first = call(largest=100)
     assert first.stdout == "42\n"

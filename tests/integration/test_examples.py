@@ -15,6 +15,8 @@ import pytest
 from ros_fixtures import needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S
 from xtdrone_core.command import main
+from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.truth_log import read_truth
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(EXAMPLES.glob("*.py"))
@@ -37,16 +39,17 @@ ALONE = {
     "pegasus_px4": "landed after",
     "mpc_backend": "collisions: 0",
 }
-NEEDS = {"record_stereo": ("cv2",), "mpc_backend": ("casadi",)}
+NEEDS = {"record_stereo": ("cv2",), "mpc_backend": ("casadi",), "calm_task": ("torch", "onnx")}
 SLOW = dict.fromkeys(("record_stereo", "disturbances"), pytest.mark.slow)
 NAMED = {
     "my_scheme": "formation simulate --n 4 --formations line --scheme my_scheme:Cohesive",
     "my_estimator": "fly square --gps rtk --estimator my_estimator:Complementary",
     "own_agent_gates": "fly own_agent_gates:Gates --n 2 --set within=0.5",
     "own_agent_chase": "fly own_agent_chase:Chase --n 3 --set gap=3",
+    "calm_task": "learn calm_task:TASK --environments 16 --steps 3000 --out calm",
     "my_velocity_control": "fly square --gps rtk --velocity_control my_velocity_control:Gentle",
 }
-WITH_OTHERS = {"mavsdk_square", "circle_node"}
+WITH_OTHERS = {"mavsdk_square", "circle_node", "own_agent_ros"}
 
 
 def run(folder, *words, **variables):
@@ -88,6 +91,8 @@ def test_an_example_flies_in_a_process_of_its_own(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 def test_example_is_named_on_the_command_line(name, runs, monkeypatch):
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package)
     monkeypatch.syspath_prepend(EXAMPLES)
     assert main(NAMED[name].split()) == 0
 
@@ -107,3 +112,31 @@ def test_ros_node_flies_a_circle(ros):  # noqa: F811
     ros.await_vehicles(launch)
     done = ros.run(sys.executable, EXAMPLES / "circle_node.py")
     assert done.returncode == 0 and "landed" in done.stdout, done.stderr
+
+
+LISTENER = ("-m", "xtdrone_core.command", "fly", "own_agent_ros:Listener", "--gps", "rtk")
+
+
+@pytest.mark.slow
+@needs_ros
+def test_an_agent_listens_to_a_ros_topic(ros, tmp_path):  # noqa: F811
+    ros.env["PYTHONPATH"] = f"{EXAMPLES}:{ros.env['PYTHONPATH']}"
+    goals = ros.start(
+        "rostopic", "pub", "-r", "5", "/goal", "geometry_msgs/Point", "{x: 6, y: 2, z: 5}"
+    )
+    more = ("--set", "duration=10", "--n", "2", "--name", "heard", "--speed", "8")
+    done = ros.run(sys.executable, *LISTENER, *more)
+    assert done.returncode == 0 and goals.poll() is None, done.stdout + done.stderr
+    _, table = read_truth(tmp_path / "runs" / "heard" / run_folder.TRUTH, 2)
+    begin, highest = table[0, :, :3], table[table[:, 0, 2].argmax(), :, :3]
+    assert highest[0] == pytest.approx([6.0, 2.0, 5.0], abs=0.5)
+    assert highest[1] - highest[0] == pytest.approx(begin[1] - begin[0], abs=0.5)
+
+
+@needs_ros
+def test_without_a_ros_master_that_agent_says_what_to_start(ros):  # noqa: F811
+    ros.env |= {"PYTHONPATH": f"{EXAMPLES}:{ros.env['PYTHONPATH']}"}
+    ros.env |= {"ROS_MASTER_URI": "http://127.0.0.1:9"}
+    done = ros.run(sys.executable, *LISTENER)
+    assert done.returncode == 1 and "start roscore" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -27,6 +27,7 @@ def rows(folder, *words):
     return run.returncode, run.stdout
 
 
+@pytest.mark.slow
 def test_every_file_is_read_or_refused_with_a_reason():
     status, text = rows(USERS, "--json")
     found = json.loads(text)
@@ -42,6 +43,7 @@ def test_every_file_is_read_or_refused_with_a_reason():
     }
 
 
+@pytest.mark.slow
 def test_the_table_says_how_many_and_a_crash_ends_with_status_1(tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.tum").write_text("0 0 0 1 0 0 0 1")

@@ -8,7 +8,16 @@ import plan_data
 from plan_data import ORIGIN, item, place, plain
 from xtdrone_core.command import main
 
-WAYPOINT, TURNS, RTL, LAND, TAKEOFF, SPEED, JUMP = 16, 18, 20, 21, 22, 178, 177
+WAYPOINT, UNLIM, TURNS, TIME, TO_ALT = 16, 17, 18, 19, 31
+RTL, LAND, TAKEOFF, SPEED, JUMP, VTOL_TAKEOFF, VTOL_LAND = 20, 21, 22, 178, 177, 84, 85
+LOITERS = {
+    "unlimited": (UNLIM, (0, 0, 60, None)),
+    "turns": (TURNS, (2, 0, 60, None)),
+    "counter-clockwise": (TURNS, (2, 0, -60, None)),
+    "time": (TIME, (40, 0, 60, None)),
+    "to a height": (TO_ALT, (1, 60, 0, 1)),
+    "default radius": (UNLIM, (0, 0, 0, None)),  # NAV_LOITER_RAD
+}
 
 
 def circle(east, north, radius, inclusion):
@@ -51,7 +60,7 @@ def test_a_sound_plan_has_its_length_and_duration(check):
 
 
 def test_jumps_turns_and_returns_count(check):
-    """Three times to and fro over 20 m, two circles of 10 m radius, back from 50 m at 30 m."""
+    """Three times to and fro over 20 m, two circles of 10 m radius about 50 m, back at 30 m."""
     status, lines = check(
         [
             item(WAYPOINT, 0, 0, 30.0),
@@ -62,8 +71,10 @@ def test_jumps_turns_and_returns_count(check):
         ]
     )
     assert status == 0
-    assert lines[1].startswith("path: 240 m ")  # 30 + 5 * 20 + 30 + 50 + 30, circles not
-    seconds = 30 / 3 + 180 / 5 + 2 * math.tau * 10 / 5 + 30 / 1.5
+    straight, circles = 5 * 20 + 20 + 40, 2 * math.tau * 10  # the circle begins and ends at 40 m
+    assert lines[1].startswith(f"path: {30 + straight + circles + 30:.0f} m ")
+    assert "farthest 60 m from home" in lines[1]
+    seconds = 30 / 3 + (straight + circles) / 5 + 30 / 1.5
     assert lines[1].split("about ")[1].startswith(f"{seconds:.0f} s")
 
 
@@ -168,6 +179,105 @@ def test_parameters_count(check, tmp_path):
     params.write_text("1\t1\tMIS_DIST_1WP\t30.0\t9\n")
     status, lines = check([item(WAYPOINT, 40, 0, 10)], "--params", str(params))
     assert status == 1 and any("MIS_DIST_1WP allows 30 m" in line for line in lines)
+
+
+@pytest.mark.parametrize("kind", LOITERS)
+@pytest.mark.parametrize("vehicle", ["plane", "standard_vtol", "iris"])
+def test_circles_of_loiters_are_held_against_the_fence(check, kind, vehicle):
+    """A zone that only the circle enters; multicopters hover."""
+    command, params = LOITERS[kind]
+    zone = circle(0, 360, 10, False) if kind != "default radius" else circle(0, 380, 5, False)
+    start = item({"standard_vtol": VTOL_TAKEOFF}.get(vehicle, TAKEOFF), -150, 100, 110.0)
+    items = [start, item(WAYPOINT, -150, 300, 110.0), item(command, 0, 300, 110.0, params)]
+    _, lines = check([*items, plain(RTL)], "--vehicle", vehicle, fence=zone)
+    radius = 80 if kind == "default radius" else 60
+    expected = f"WARNING: the circle of item 2 (radius {radius} m about (0, 300) m) crosses"
+    crosses = vehicle != "iris" or command == TURNS
+    assert any(line.startswith(expected) for line in lines) == crosses, lines
+    if crosses:
+        assert f"farthest {300 + radius:.0f} m" in lines[1]
+
+
+@pytest.mark.parametrize(
+    "vehicle, items, said",
+    [
+        # Ends in the air, and circles there.
+        ("plane", [item(TAKEOFF, 0, 150, 40), item(WAYPOINT, 0, 300, 40)], "circle of item 1"),
+        # Returns, and comes down round its home.
+        ("plane", [item(TAKEOFF, 0, 150, 40), plain(RTL)], "circle of item 1"),
+        # Reaches a height that is far above by circling.
+        ("plane", [item(TAKEOFF, 0, 150, 40), item(WAYPOINT, 0, 250, 140)], "circle of item 1"),
+    ],
+    ids=["end", "return", "climb"],
+)
+def test_other_circles_of_a_plane_count(check, vehicle, items, said):
+    """The fence encloses the items and the legs, and the circle leaves it."""
+    _, lines = check(items, "--vehicle", vehicle, fence=circle(0, 150, 160, True))
+    assert any(said in line and "crosses the geofence" in line for line in lines), lines
+
+
+def test_a_circle_that_meets_a_wall_is_an_error(check):
+    """The wall of world outdoor is at x = -16 m."""
+    items = [item(WAYPOINT, -2, 0, 3), item(TURNS, -8, 0, 3, (1, 0, 10, None)), plain(RTL)]
+    status, lines = check(items, "--world", "outdoor")
+    assert status == 1
+    assert any(
+        "ERROR: the circle of item 1 (radius 10 m about (-8, 0) m) meets" in k for k in lines
+    )
+
+
+@pytest.mark.parametrize(
+    "items, said",
+    [
+        (
+            [item(UNLIM, 9, 0, 9), item(WAYPOINT, 5, 0, 9), item(LAND, 5)],
+            "items 1, 2 are never reached behind item 0 (MAV_CMD_NAV_LOITER_UNLIM)",
+        ),
+        (
+            [item(WAYPOINT, 9, 0, 9), plain(RTL), item(LAND, 5)],
+            "item 2 is never reached behind item 1 (MAV_CMD_NAV_RETURN_TO_LAUNCH)",
+        ),
+        (
+            [{**item(WAYPOINT, 9, 0, 9), "autoContinue": False}, item(LAND, 5)],
+            "item 1 is never reached behind item 0 (MAV_CMD_NAV_WAYPOINT)",
+        ),
+        (
+            [item(WAYPOINT, 9, 0, 9), plain(JUMP, 4, 1), item(WAYPOINT, 5, 0, 9), item(LAND, 5)],
+            "item 2 is never reached: jumps lead past",
+        ),
+        (
+            [item(WAYPOINT, 9, 0, 9), item(WAYPOINT, 5, 0, 9), plain(JUMP, 1, -1), item(LAND, 5)],
+            "it goes round for ever, by item 2 (MAV_CMD_DO_JUMP)",
+        ),
+        (
+            [item(WAYPOINT, 9, 0, 9), item(WAYPOINT, 5, 0, 9), plain(JUMP, 1, -1), item(LAND, 5)],
+            "item 3 is never reached behind item 2 (MAV_CMD_DO_JUMP)",
+        ),
+    ],
+    ids=["unlimited", "return", "stop", "jump", "for ever", "behind for ever"],
+)
+def test_items_that_are_never_reached_are_named(check, items, said):
+    status, lines = check(items)
+    assert status == 0 and f"WARNING: {said}" in lines, lines
+
+
+def test_items_behind_a_return_that_is_jumped_over_are_reached(check):
+    """The jump leads past the return once, and then does not."""
+    items = [item(WAYPOINT, 9, 0, 9), plain(JUMP, 4, 1), plain(RTL), item(WAYPOINT, 5, 0, 9)]
+    _, lines = check([*items, plain(JUMP, 2, 1)])
+    assert not any("never reached" in line for line in lines), lines
+
+
+@pytest.mark.parametrize("vehicle", ["rover", "boat"])
+def test_what_drives_does_not_end_in_the_air(check, vehicle):
+    _, lines = check([item(WAYPOINT, 20), item(WAYPOINT, 20, 20, 5)], "--vehicle", vehicle)
+    assert not any("WARNING" in line for line in lines), lines
+    assert "path: 40 m" in lines[1] and "highest 0 m" in lines[1]
+
+
+def test_what_lands_and_then_only_acts_does_not_end_in_the_air(check):
+    _, lines = check([item(WAYPOINT, 5, 0, 9), item(LAND, 5), plain(2501)])
+    assert not any("in the air" in line for line in lines), lines
 
 
 @pytest.mark.parametrize("home", [(47.5, 9.5), (0.5, 100.0)], ids=["72 km east", "5400 km south"])

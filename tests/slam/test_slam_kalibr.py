@@ -11,10 +11,17 @@ cv2 = pytest.importorskip("cv2")
 
 from test_slam_formats import calibration
 
+from slam_wall import PARAMETERS
 from xtdrone_core.command import main
 from xtdrone_slam import SlamError
 from xtdrone_slam.datasets import kalibr, lenses
-from xtdrone_slam.datasets.calibration import EQUIDISTANT, read_euroc, write_euroc, write_kalibr
+from xtdrone_slam.datasets.calibration import (
+    EQUIDISTANT,
+    Camera,
+    read_euroc,
+    write_euroc,
+    write_kalibr,
+)
 from xtdrone_slam.systems.vins_fusion import start as vins
 
 BENT = (0.02, -0.01, 0.004, -0.001)  # k1 to k4
@@ -137,3 +144,11 @@ def test_vins_fusion_gets_the_model_of_the_lens(tmp_path):
     vins.write(tmp_path, calibration())
     text = (tmp_path / "vins_cam0.yaml").read_text()
     assert "model_type: PINHOLE" in text and "distortion_parameters:\n   k1:" in text
+
+
+def test_a_simulated_fisheye_is_recorded_with_its_calibration():
+    values = {**PARAMETERS, **dict(zip(("k1", "k2", "k3", "k4"), BENT)), "p1": 0.0, "p2": 0.0}
+    values |= {"distortion_model": "equidistant", "pos": (0.0, 0.0, 0.0)}
+    camera = Camera.from_simulation(values, 20.0, (0.0, 0.0, 0.0))
+    assert camera.distortion == BENT and camera.distortion_model == EQUIDISTANT
+    assert camera.ros_distortion == list(BENT) and camera.ros_distortion_model == "equidistant"

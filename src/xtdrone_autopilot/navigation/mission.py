@@ -216,7 +216,37 @@ class Missions(Memory, ModeTask):
     def waypoints(self, i: int) -> tuple[int, int]:
         """Returns how many placed items vehicle i has reached, and how many its mission has."""
         placed = [item.command in PLACED for item in self._items[MISSION][i]]
-        return sum(placed[: self.last_reached[i] + 1]), sum(placed)
+        # A loiter without an end is never reported as reached, but is where it stays.
+        last = self.current(i) if self._stays(i) else self.last_reached[i]
+        return sum(placed[: last + 1]), sum(placed)
+
+    def ends_early(self, i: int) -> str:
+        """Why the mission of vehicle i does not go on by itself, or an empty string.
+
+        It stays at an item, in AUTO.MISSION, or has returned before its last item.
+        """
+        items, k = self._items[MISSION][i], self.current(i)
+        if not items:
+            return ""
+        name = f"mission item {k} ({items[k].name})"
+        if self._stays(i):
+            endless = items[k].command == LOITER_UNLIM
+            return f"{name} {'has no end' if endless else 'has autoContinue false'}"
+        returns = self._status["mode"][i] == Mode.RTL and items[k].command == RTL
+        return f"{name} comes before the last item" if returns and k + 1 < len(items) else ""
+
+    def _stays(self, i: int) -> bool:
+        """Returns whether vehicle i stays at its current item until it is ordered on."""
+        if not self._flies(i):
+            return False
+        v, f = self._status[i], self._flown[i]
+        item = self._items[MISSION][i][f.index]
+        if item.command != LOITER_UNLIM:
+            return items_of.stays_at(item) and bool(self.last_reached[i] == f.index)
+        circles = v["vehicle_type"] != MULTICOPTER
+        reach = v["accept"] + (self._radius(i, item.params[2]) if circles else 0.0)
+        away = math.hypot(*(v["target"] - self._estimator.pos[i])[:2])
+        return f.work == _ITEM and bool(away <= reach)
 
     def replace(self, i: int, kind: int, items: list) -> None:
         """Puts checked items in place of the old ones, in flight too."""

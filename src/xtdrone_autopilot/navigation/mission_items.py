@@ -75,6 +75,7 @@ PAYLOAD = frozenset(
 FENCE_ITEMS = frozenset(
     {RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION, CIRCLE_EXCLUSION}
 )
+_LASTING = PLACED | {DELAY, CONDITION_DELAY, DO_VTOL_TRANSITION}  # they take time
 _WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY, CONDITION_DELAY})  # waits of param1 [s]
 LONGEST_S = 86400.0  # longest wait of an item: a day [s]
 # As PX4, a geofence may hold places that bound nothing.
@@ -153,6 +154,11 @@ def command_name(number: int) -> str:
     """The name of a MAV_CMD, or its number."""
     entry = mavlink.enums["MAV_CMD"].get(number)
     return entry.name if entry else str(number)
+
+
+def stays_at(item: Item) -> bool:
+    """Returns whether a mission stays at an item until a vehicle is ordered on."""
+    return item.command == LOITER_UNLIM or not (item.autocontinue or item.command not in _LASTING)
 
 
 def from_degrees(item: Item, latitude: float, longitude: float) -> Item:

@@ -7,6 +7,8 @@ import numpy as np
 from sensor_models.cameras import CameraParameters
 from sensor_models.lens import normalised_coordinates
 
+from ..errors import BatchError
+
 PACKET = 32  # rays that are cast together, in lanes
 TILE = 8  # packets that share one walk through the hierarchy
 
@@ -46,8 +48,16 @@ def pattern_of(directions: np.ndarray) -> Pattern:
 def camera_rays(camera: CameraParameters) -> np.ndarray:
     """(H, W, 3) directions of a camera's pixels with 1 along its axis, so that a ray's length in
     units of its direction is the depth; lens distortion included.
+
+    Raises:
+        BatchError: It sees further from its axis than is rendered.
     """
     x, y = normalised_coordinates(camera)
+    if not np.isfinite(x).all():
+        raise BatchError(
+            f"camera '{camera.name}' sees more than 80 degrees from its axis: give it a longer "
+            "focal length, or fewer pixels"
+        )
     return np.stack([np.ones_like(x), -x, -y], axis=2)
 
 

@@ -273,7 +273,7 @@ class Camera(_RaySensor):
     ):
         """Use BatchSimulation.add_camera(), whose arguments these are."""
         channels = _checked(channels, CHANNELS)
-        if "flow" in channels and any(camera.distortion):
+        if "flow" in channels and (any(camera.distortion) or camera.is_fisheye):
             raise BatchError(
                 "optical flow needs a camera without distortion: set k1, k2, k3, p1 "
                 "and p2 to 0, or leave flow out"

@@ -22,6 +22,7 @@ from .frames import FrameReader
 
 GREET_US = 1_000_000  # period of the heartbeat to the flight stack [us]
 NEVER = 1 << 62  # [us]
+_OLDEST_US = 1_000_000  # a position that is older was stamped by another clock [us]
 _MAX_DATAGRAMS = 256  # datagrams of each vehicle that are read at once
 _BITS = {"pos": 0x7, "vel": 0x38, "acc": 0x1C0}
 _NO_YAW, _NO_YAW_RATE = 1024, 2048
@@ -82,6 +83,7 @@ class PeerTelemetry:
         self._origin_known = np.zeros(n, dtype=np.bool_)
         self._pos = np.zeros((n, 3))
         self._quat = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
+        self._estimated_us = np.zeros(n, dtype=np.int64)
         self._vel = np.zeros((n, 3))
         self._ang_vel = np.zeros((n, 3))
         self._armed = np.zeros(n, dtype=np.bool_)
@@ -145,6 +147,10 @@ class PeerTelemetry:
             self._mode,
             ready,
         )
+
+    def estimated_us(self) -> np.ndarray:
+        """(N,) simulated time of each position; by another clock, when it came [us]."""
+        return self._estimated_us
 
     def apply(self, set_points: SetPoints) -> None:
         """Sends an Agent's set-points and requests."""
@@ -324,6 +330,9 @@ class PeerTelemetry:
     def _position(self, i: int, m: np.void) -> None:
         self._pos[i] = enu_ned((m["x"], m["y"], m["z"])) + self._offsets[i]
         self._vel[i] = enu_ned((m["vx"], m["vy"], m["vz"]))
+        stamp_us = int(m["time_boot_ms"]) * 1000
+        same_clock = 0 <= self._t_us - stamp_us <= _OLDEST_US
+        self._estimated_us[i] = stamp_us if same_clock else self._t_us
         self._located[i] = True
 
     def _attitude(self, i: int, m: np.void) -> None:

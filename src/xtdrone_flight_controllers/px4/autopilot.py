@@ -12,7 +12,7 @@ from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.parameters import file as parameter_file
 from xtdrone_autopilot.state.estimator_flags import HEIGHT_BY_VISION
 from xtdrone_core import FleetModel, FleetState, Scenario
-from xtdrone_core.contracts import AutopilotContext, ExternalPose, RemovableVehicles
+from xtdrone_core.contracts import AutopilotContext, ExternalPose, RemovableVehicles, Telemetered
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SensorBatch
@@ -32,7 +32,7 @@ _WARNING = 4  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
 
 
-class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
+class Px4Autopilot(Px4Fleet, ExternalPose, Telemetered, RemovableVehicles):
     """N real PX4s, each a process of its own.
 
     Implements xtdrone_core.contracts.Autopilot. PX4 runs its own estimator, flight modes and
@@ -167,6 +167,10 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """Keeps the true state."""
         self._truth = state
+
+    def estimated_us(self) -> np.ndarray:
+        """(N,) simulated time of each position, which PX4 stamps by the same clock [us]."""
+        return self._telemetry.estimated_us()
 
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Sends a pose to PX4 as external vision; EKF2_EV_CTRL sets whether EKF2 fuses it."""

@@ -127,7 +127,7 @@ def run(work: Sequence[Trial], folder: Path, ray: str | None) -> list[float]:
         else ProcessRunner(train, min(len(work), len(os.sched_getaffinity(0))), limit)
     )
     rows: dict[int, dict[str, Any]] = {}
-    task, names = work[0].plan.task, [trial.folder for trial in work]
+    task, names = work[0].plan.name, [trial.folder for trial in work]
     tasks = [(str((folder / trial.folder).resolve()), trial.plan) for trial in work]
     for done in tqdm(runner.run(tasks), total=len(work), desc=task, disable=None):
         name = names[done.index]

@@ -25,7 +25,7 @@ from ..errors import LearningError
 from ..policy import policy_file
 from ..realism import TRUE, Realism
 from ..task import Task
-from ..task_batch import TaskBatch, find_task
+from ..task_batch import TaskBatch, find_task, name_of
 from . import export
 from .curve import draw
 from .ppo import Actor, Learner, Progress, arrays_of, evaluate, set_arrays
@@ -41,7 +41,7 @@ _UNSEEN = 2**30  # seeds of evaluations are from here on
 class Plan:
     """A task and its environments, learned until the first of target, steps and seconds."""
 
-    task: str
+    task: Task | str  # a Task, its name, or module:TASK
     vehicle: str = "iris"
     any_vehicle: bool = False  # the policy may fly other vehicles than that
     environments: int = 512
@@ -56,6 +56,11 @@ class Plan:
     changes: dict[str, Any] = field(default_factory=dict)  # changes of the task's randomisation
     curriculum: float = 0.0  # steps over which realism and changes grow from nothing; 0 = at once
     settings: dict[str, Any] = field(default_factory=dict)  # Settings other than the task's
+
+    @property
+    def name(self) -> str:
+        """Name of the task."""
+        return find_task(self.task).name
 
     def randomisation(self) -> Randomisation:
         """Returns the task's randomisation with the changes."""
@@ -99,7 +104,7 @@ class Training:
         Raises:
             XtdroneError: The plan or its checkpoint is not allowed.
         """
-        self.plan, self.folder = plan, folder
+        self.plan, self.folder, self._data = plan, folder, _plan_data(plan)
         torch.set_num_threads(1)  # actor and critic have a thread each; networks are small
         tasks = plan.tasks(plan.environments, plan.seed)
         settings = dataclasses.replace(Settings(), **{**_settings_of(tasks.task), **plan.settings})
@@ -144,7 +149,7 @@ class Training:
         self.success = self.evaluate(self.kept, plan.episodes, 0)
         self.checkpoint()
         if self.folder is not None:
-            draw([self.folder / "curve.csv"], self.folder / "curve.png", plan.task)
+            draw([self.folder / "curve.csv"], self.folder / "curve.png", plan.name)
         return self.success
 
     def evaluate(self, actor: Actor, episodes: int, number: int) -> float:
@@ -161,7 +166,7 @@ class Training:
             snapshot.write(
                 self.folder / "checkpoint.zip",
                 {**learner.save(), "best": self._best, "kept": arrays_of(self.kept)},
-                _plan_data(self.plan),
+                self._data,
             )
         learner.restart()
 
@@ -176,7 +181,7 @@ class Training:
         plan, learner, task = self.plan, self.learner, self.learner.tasks.task
         scaling = learner.scaling
         return policy_file.Description(
-            task=task.name,
+            task=name_of(plan.task),
             vehicle=policy_file.ANY if plan.any_vehicle else plan.vehicle,
             action=task.action,
             actions=task.action_names,
@@ -215,7 +220,7 @@ class Training:
                     f"'{folder}' holds a training already: give --resume to go on, or another --out"
                 )
             saved, saved_plan = snapshot.read(checkpoint)
-            if saved_plan != _plan_data(self.plan):
+            if saved_plan != self._data:
                 raise LearningError(
                     f"'{folder}' holds a training of another plan: give the "
                     "options that it was begun with, or another --out"
@@ -253,7 +258,7 @@ _COLUMNS = (*Progress._fields, "evaluated")
 
 def _plan_data(plan: Plan) -> dict[str, Any]:
     """Returns what two trainings must share for the one to go on with the other."""
-    data = dataclasses.asdict(plan)
+    data = dataclasses.asdict(dataclasses.replace(plan, task=name_of(plan.task)))
     for name in ("target", "steps", "seconds", "threads", "episodes"):
         del data[name]
     return json.loads(json.dumps(data))

@@ -37,6 +37,9 @@ class PolicyAgent(FlightAgent):
         pause: Annotated[
             float, Option("hovering before each episode", unit="s", least=0.0, most=60.0)
         ] = 2.0,
+        task: Annotated[
+            str, Option("a name or module:TASK, in place of that in the policy's file")
+        ] = "",
         seed: Annotated[int, Option("of the goals", least=0, most=2**31)] = 0,
         on_event: Callable[..., None] | None = None,
     ):
@@ -58,6 +61,7 @@ class PolicyAgent(FlightAgent):
                 f"allowed in a flight: it has to be a multiple of {PERIOD_US}"
             )
         self._episodes, self._pause_us, self._seed = episodes, round(pause * 1e6), seed
+        self._task = task
         self._pilot: Pilot | None = None
         self._hover = np.zeros((n, 3))  # places where the vehicles wait [m]
         self._offset = np.zeros((n, 3))  # from the world to the task's frame [m]
@@ -80,7 +84,7 @@ class PolicyAgent(FlightAgent):
         Raises:
             LearningError: The policy does not fit the fleet.
         """
-        self._pilot = Pilot(self._policy, fleet.vehicles, self._seed)
+        self._pilot = Pilot(self._policy, fleet.vehicles, self._seed, self._task)
         self._status = new_status(self.n)
         describe_bodies(self._status, fleet)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xtdrone_core import FleetModel
+from xtdrone_core import FleetModel, XtdroneError
 from xtdrone_core.errors import shown
 from xtdrone_core.vehicle import Vehicle
 
@@ -24,20 +24,23 @@ class Pilot:
         starts: (N, 3) of the task, in its frame [m].
     """
 
-    def __init__(self, policy: Policy, vehicles: tuple[Vehicle, ...], seed: int = 0):
+    def __init__(
+        self, policy: Policy, vehicles: tuple[Vehicle, ...], seed: int = 0, task_name: str = ""
+    ):
         """Prepares the first episode.
 
         Args:
             policy: The policy.
             vehicles: The fleet, N of one type.
             seed: Seed of the goals.
+            task_name: A name or module:TASK in place of the policy's own task.
 
         Raises:
             LearningError: The policy is for another vehicle, number of vehicles or task.
         """
         self.policy, self._d = policy, policy.description
         self._check_vehicles(vehicles)
-        task = find_task(self._d.task)
+        task = self._find_task(task_name)
         if len(vehicles) % task.vehicles:
             raise LearningError(
                 f"{task.name} has {task.vehicles} vehicles in an episode: fly so "
@@ -85,6 +88,15 @@ class Pilot:
         output, self._memory = self.policy.act(tasks.observation.reshape(n, -1), self._memory)
         tasks.take(self.scaling.action(output).reshape(tasks.action.shape))
         return tasks.action.reshape(n, -1)
+
+    def _find_task(self, name: str) -> Task:
+        try:
+            return find_task(name or self._d.task)
+        except XtdroneError as error:
+            raise LearningError(
+                f"the task of policy '{shown(self.policy.path)}' is not found: {error}"
+                + ("" if name else "; --task names it in place of the policy's file")
+            ) from error
 
     def _check_vehicles(self, vehicles: tuple[Vehicle, ...]) -> None:
         types = sorted({vehicle.type for vehicle in vehicles})

@@ -46,7 +46,7 @@ _MAX = 64 * files.MB
 class Description:
     """The JSON of a policy."""
 
-    task: str  # its name
+    task: str  # its name, or module:TASK
     vehicle: str  # vehicle that it was trained with, or ANY
     action: str  # level, of xtdrone_batch.levels.LEVELS
     actions: tuple[str, ...]  # names of an action's numbers
@@ -167,6 +167,7 @@ def _read_description(path: Path) -> Description:
         )
     if not (
         all(isinstance(size, int) for size in sizes)
+        and isinstance(description.task, str)
         and description.period_us > 0
         and 0 <= description.history <= 64
         and 0 <= description.memory <= 4096

@@ -115,20 +115,21 @@ def _complete_settings(prefix: str, parsed_args: argparse.Namespace, **_: object
 
 def _fly(args: argparse.Namespace) -> int:
     scenario = scenario_options.scenario_of(args, speed=0.0, name=args.agent.split(":")[-1])
-    with running.interruptible_imports():
-        from ..warm_up import ensure_warm
+    with running.ClosingPlots() as plots:
+        with running.interruptible_imports():
+            from ..warm_up import ensure_warm
 
-        agent_class = registry.AGENTS.load(args.agent)
-    settings = arguments.read(f"agent '{args.agent}'", agent_class, args.set)
-    ensure_warm()
-    with running.new_run_folder(scenario) as folder, running.Signals() as signals:
-        simulation = _flight(args, scenario, (agent_class, settings), folder, signals)
-    agent = simulation.agent
-    if folder is not None:
-        running.plot_flight(folder)
-        if isinstance(agent, Reporting):
+            agent_class = registry.AGENTS.load(args.agent)
+        settings = arguments.read(f"agent '{args.agent}'", agent_class, args.set)
+        ensure_warm()
+        with running.new_run_folder(scenario) as folder, running.Signals() as signals:
+            simulation = _flight(args, scenario, (agent_class, settings), folder, signals)
+        agent = simulation.agent
+        if folder is not None and isinstance(agent, Reporting):
             agent.report(folder)
-    status = running.print_closing_lines(simulation)
+        status = running.print_closing_lines(simulation)
+        if folder is not None:
+            plots.draw(folder)
     if agent is not None and not agent.done:
         raise KeyboardInterrupt
     return status

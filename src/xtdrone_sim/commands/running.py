@@ -1,7 +1,9 @@
 """Runs a simulation of the command line: stations, signals, run folder, closing lines."""
 
 import contextlib
+import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from xtdrone_core.contracts import goals_missed
 from xtdrone_core.errors import CRASHED, MISSED
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.control_link import TICK_US
+from xtdrone_core.runs.parent import tied
 
 if TYPE_CHECKING:  # slow to import
     from ..simulation import Simulation
@@ -73,6 +76,56 @@ def print_closing_lines(simulation: "Simulation") -> int:
     if simulation.crashes:
         return CRASHED
     return MISSED if goals_missed(simulation.reached) else 0
+
+
+class ClosingPlots:
+    """Draws a flight after its end, in a process that loads meanwhile what draws."""
+
+    def __init__(self) -> None:
+        """Starts the process, unless this one can draw already or has a single core."""
+        self._process: subprocess.Popen[bytes] | None = None
+        if "matplotlib" not in sys.modules and len(os.sched_getaffinity(0)) > 1:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", f"from {__name__} import draw_when_told as d; d()"],
+                stdin=subprocess.PIPE,
+                # Ctrl-C is for the flight, which is drawn all the same.
+                preexec_fn=tied(then=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)),
+            )
+
+    def __enter__(self) -> "ClosingPlots":
+        return self
+
+    def draw(self, folder: Path) -> None:
+        """Draws, and returns once the figures are there."""
+        if self._process is None:
+            plot_flight(folder)
+            return
+        self._process.communicate(os.fsencode(folder))
+        if self._process.returncode != 0:
+            print("warning: no plot of the flight: what draws it has failed", file=sys.stderr)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+
+def draw_when_told() -> None:
+    """Loads what draws, then draws the run folder that standard input names, if it names one."""
+    with contextlib.suppress(Exception):  # said when it is to draw
+        from xtdrone_core import plot_style
+
+        for entry in registry.entries(AFTER_FLIGHT).values():
+            entry.load()
+        plot_style.load()
+    folder = sys.stdin.buffer.read()
+    if folder:
+        plot_flight(Path(os.fsdecode(folder)))
 
 
 def plot_flight(folder: Path) -> None:

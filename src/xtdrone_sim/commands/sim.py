@@ -86,6 +86,7 @@ def _sim(args: argparse.Namespace) -> int:
         running.run(simulation, signals, until, awaited and scenario.speed == 0.0)
         stopped = signals.came
         signals.conclude()
+        status = running.print_closing_lines(simulation)
         if folder is not None and not stopped:
             running.plot_flight(folder)
-        return running.print_closing_lines(simulation)
+        return status

@@ -17,6 +17,7 @@ from xtdrone_core.contracts import (
     RemovableVehicles,
     SettableParameters,
     Snapshot,
+    Telemetered,
     required,
 )
 from xtdrone_core.errors import ScenarioError
@@ -29,7 +30,7 @@ from .sub_fleet import SubFleet, TextRouter
 _ESTIMATED = tuple(field.name for field in dataclasses.fields(Estimates))[1:]  # without the time
 
 
-class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Observer):
+class MixedAutopilot(Regroupable, ExternalPose, Telemetered, Logging, SettableParameters, Observer):
     """Autopilots of a fleet in which not all vehicles have the same one.
 
     Implements xtdrone_core.contracts.Autopilot. Each autopilot sees its vehicles only, under their
@@ -179,6 +180,14 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
             for name in _ESTIMATED:
                 getattr(estimates, name)[sub_fleet.rows] = getattr(own, name)[sub_fleet.own]
         return estimates
+
+    def estimated_us(self) -> np.ndarray:
+        """(N,) simulated time at which each position was estimated [us]."""
+        times = np.full(len(self._commands), self._estimates.t_us, dtype=np.int64)
+        for sub_fleet in self._sub_fleets:
+            if isinstance(sub_fleet.autopilot, Telemetered):
+                times[sub_fleet.rows] = sub_fleet.autopilot.estimated_us()[sub_fleet.own]
+        return times
 
     def apply(self, set_points: SetPoints) -> None:
         """Passes the set-points on."""

@@ -1,14 +1,15 @@
 """Figures of a flight, and the lines that are printed at its end."""
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from xtdrone_core import FleetState, Scenario, SensorBatch, command, registry
-from xtdrone_core.contracts import Autopilot, Observer
+from xtdrone_core.contracts import Autopilot, Observer, Telemetered
 from xtdrone_core.runs import run_folder
 from xtdrone_dynamics.compiled import njit
 
@@ -16,8 +17,17 @@ from .crashes import CrashMonitor
 from .laps import LapTimer
 from .recording import Console
 
+_SAMPLES = 12  # true positions kept, so that an estimate may be a second old
 _MAX_CRASHES = 5  # number of crashes that are printed one by one
 _RUN_COMMANDS = "plot", "view"  # subcommands that show a run
+
+
+class Sample(NamedTuple):
+    """The fleet at a time."""
+
+    t_us: int  # [us]
+    pos: np.ndarray  # (N, 3) world [m]
+    vel: np.ndarray  # (N, 3) world [m/s]
 
 
 class FlightFigures(Observer):
@@ -36,6 +46,7 @@ class FlightFigures(Observer):
         self.separation = math.inf
         self.closest: tuple[str, str] | None = None
         self._squared_errors, self._count, self._max_error = 0.0, 0, 0.0
+        self._truth: deque[Sample] = deque(maxlen=_SAMPLES)
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """Measures separation and estimation errors, every 0.1 s."""
@@ -45,7 +56,11 @@ class FlightFigures(Observer):
                 self.separation, self.closest = distance, (self._names[i], self._names[j])
         estimates = self._autopilot.estimates()
         flies = estimates.armed & ~self._monitor.crashed
-        squared = ((estimates.pos - state.pos)[flies] ** 2).sum(axis=1)
+        truth = state.pos
+        if isinstance(self._autopilot, Telemetered):  # an estimate is compared with its own moment
+            self._truth.append(Sample(t_us, state.pos.copy(), state.vel.copy()))
+            truth = true_positions(self._truth, self._autopilot.estimated_us())
+        squared = ((estimates.pos - truth)[flies] ** 2).sum(axis=1)
         if len(squared) and np.isfinite(squared).all():
             self._squared_errors += float(squared.sum())
             self._count += len(squared)
@@ -70,6 +85,32 @@ class FlightFigures(Observer):
             "min_separation_m": None if self.closest is None else round(self.separation, 3),
             "position_estimate_rms_m": None if errors is None else round(errors[0], 3),
         }
+
+
+def true_positions(samples: Sequence[Sample], t_us: np.ndarray) -> np.ndarray:
+    """Returns where vehicles were, by cubic interpolation; the first or last sample beyond them.
+
+    Args:
+        samples: By rising time.
+        t_us: (N,) a time of each vehicle [us].
+
+    Returns:
+        (N, 3) world [m].
+    """
+    times = np.array([sample.t_us for sample in samples])
+    out = np.array(samples[-1].pos)
+    after = np.searchsorted(times, t_us)
+    out[after == 0] = samples[0].pos[after == 0]
+    for k in np.unique(after[(after > 0) & (after < len(times))]):
+        rows, (a, b) = after == k, (samples[k - 1], samples[k])
+        seconds = (b.t_us - a.t_us) * 1e-6
+        s = ((t_us[rows] - a.t_us) * 1e-6 / seconds)[:, None]
+        out[rows] = (
+            (1 + 2 * s) * (1 - s) ** 2 * a.pos[rows]
+            + s**2 * (3 - 2 * s) * b.pos[rows]
+            + seconds * s * (1 - s) * ((1 - s) * a.vel[rows] - s * b.vel[rows])
+        )
+    return out
 
 
 class Flown(Protocol):

@@ -34,6 +34,9 @@ RADTAN, EQUIDISTANT = "radtan", "equidistant"  # Brown-Conrady's lens, and Kanna
 _MODELS = {RADTAN: RADTAN, "radial-tangential": RADTAN, EQUIDISTANT: EQUIDISTANT}
 
 
+_BROWN_CONRADY, _FISHEYE = ("k1", "k2", "p1", "p2"), ("k1", "k2", "k3", "k4")
+
+
 @dataclass(frozen=True)
 class Camera:
     """A pinhole camera with radial-tangential or equidistant (fisheye) distortion."""
@@ -83,10 +86,15 @@ class Camera:
             SlamError: The lens model cannot be expressed in these formats.
         """
         centre = tuple(values["distortion_center"])
-        if values["k3"] or values["skew"] or centre != (values["cx"], values["cy"]):
+        is_fisheye = values.get("distortion_model") == EQUIDISTANT
+        if (
+            (values["k3"] and not is_fisheye)
+            or values["skew"]
+            or centre != (values["cx"], values["cy"])
+        ):
             raise SlamError(
                 "the camera has skew, k3 or a separate distortion centre, which EuRoC "
-                "and Kalibr files cannot express: use k1, k2, p1, p2 only"
+                "and Kalibr files cannot express: use k1, k2, p1, p2 only, or an equidistant lens"
             )
         pose = np.eye(4)
         pose[:3, :3] = Rotation.from_quat(values["quat"]).as_matrix() @ _OPTICAL
@@ -96,8 +104,9 @@ class Camera:
             values["height"],
             rate,
             (values["fx"], values["fy"], values["cx"], values["cy"]),
-            (values["k1"], values["k2"], values["p1"], values["p2"]),
+            tuple(values[name] for name in (_FISHEYE if is_fisheye else _BROWN_CONRADY)),
             _rows(pose),
+            EQUIDISTANT if is_fisheye else RADTAN,
         )
 
 
