@@ -165,13 +165,27 @@ def read_path(name: str, closed: bool) -> SplinePath:
         curve, _ = CURVES[name]
         phases = np.linspace(0.0, 2.0 * math.pi, 48, endpoint=False)
         return SplinePath(np.array([curve(phase).pos for phase in phases]), True)
+    return SplinePath(read_points(name, "path"), closed)
+
+
+def read_points(name: str, what: str) -> np.ndarray:
+    """Reads a CSV file with x,y,z in metres in each row; a header x,y,z is skipped.
+
+    Args:
+        name: Path of the file.
+        what: What it should be, for messages.
+
+    Returns:
+        (P, 3) [m].
+
+    Raises:
+        XtdroneError: No such file, or a row that is not three numbers.
+    """
     if not name.lower().endswith(".csv"):
         raise XtdroneError(
-            unknown_name("path", name, CURVES) + "; or give a .csv with x,y,z in metres in each row"
+            unknown_name(what, name, CURVES) + "; or give a .csv with x,y,z in metres in each row"
         )
-    return SplinePath(
-        _points_of(read_table(Path(name).expanduser(), "path", XtdroneError), name), closed
-    )
+    return _points_of(read_table(Path(name).expanduser(), what, XtdroneError), name)
 
 
 def _points_of(rows: Sequence[Sequence[str]], name: str) -> np.ndarray:

@@ -9,7 +9,7 @@ from xtdrone_guidance.agents import GuidanceAgent, TrajectoryAgent
 
 
 def test_an_unknown_curve_is_refused():
-    with pytest.raises(XtdroneError, match="unknown curve 'eigth'"):
+    with pytest.raises(XtdroneError, match="unknown curve 'eigth'.*or give a .csv"):
         TrajectoryAgent(1, curve="eigth")
 
 
