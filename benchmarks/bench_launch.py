@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import results
@@ -19,14 +20,16 @@ ROOT = Path(__file__).resolve().parents[1]
 GIVE_UP_S = 90.0
 
 
-def seconds_to_armed(n: int, work: results.Work) -> float:
-    """Launches a formation flight and waits until every vehicle is armed."""
+def seconds_to_armed(
+    n: int, work: results.Work, root: Path = ROOT, environment: Mapping[str, str] = os.environ
+) -> float:
+    """Launches a formation flight of a checkout and waits until every vehicle is armed."""
     with tempfile.TemporaryDirectory() as runs:
         begin = time.monotonic()
         launch = subprocess.Popen(
             [
                 "roslaunch",
-                ROOT / "launch" / "formation.launch",
+                root / "launch" / "formation.launch",
                 f"n:={n}",
                 "speed:=1",
                 "name:=launch",
@@ -36,7 +39,7 @@ def seconds_to_armed(n: int, work: results.Work) -> float:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, "XTDRONE_RUNS": runs},
+            env={**environment, "XTDRONE_RUNS": runs},
         )
         try:
             log = Path(runs) / "launch" / "console" / "autopilot.log"

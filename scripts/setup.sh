@@ -124,13 +124,14 @@ python_environment() {
         /usr/bin/python3 -m venv --clear --system-site-packages .venv >.setup/venv.log 2>&1 \
             || fail "cannot make .venv (log: .setup/venv.log): install python3-venv"
     fi
-    local wanted=(-r requirements.txt)
-    [ "$demo" -eq 1 ] || wanted+=(-r requirements-slam.txt -r requirements-dev.txt)
+    # The versions are pinned in both cases; for the demonstration only what pyproject.toml asks for.
+    local wanted=(-r requirements.txt -r requirements-slam.txt -r requirements-dev.txt) own=(--no-deps)
+    [ "$demo" -eq 0 ] || { wanted=(-c requirements.txt setuptools) && own=(-c requirements.txt); }
     say "installing Python packages into .venv (log: .setup/pip.log); a few minutes"
     sees_system false
-    .venv/bin/python -m pip install --no-compile --progress-bar off "${wanted[@]}" \
+    local pip=(.venv/bin/python -m pip install --no-compile --progress-bar off)
+    { "${pip[@]}" "${wanted[@]}" && "${pip[@]}" --no-build-isolation "${own[@]}" -e .; } \
         >.setup/pip.log 2>&1 \
-        && .venv/bin/python -m pip install --no-deps --no-build-isolation -e . >>.setup/pip.log 2>&1 \
         || fail "pip failed: $(grep -m1 -E '^(ERROR|Could not fetch URL)' .setup/pip.log ||
             echo 'see .setup/pip.log')"
     sees_system true
@@ -161,9 +162,21 @@ messages() {
     mv .setup/ros.new .setup/ros
 }
 
+# writing COMMAND...: with Python's bytecode kept, which containers often forbid.
+writing() { env -u PYTHONDONTWRITEBYTECODE "$@"; }
+
+# Bytecode of what starts import, for users and containers that may not write it.
+bytecode() {
+    say "keeping the bytecode of what commands import"
+    PYTHONPATH="$root/src:$root/.setup/ros" writing .venv/bin/python scripts/make_bytecode.py \
+        >.setup/bytecode.log 2>&1 && return 0
+    say "that failed ($(tail -n1 .setup/bytecode.log)); Python compiles it at each start"
+    return 1
+}
+
 kernels() {
     say "compiling the kernels (log: .setup/kernels.log); a minute or two"
-    .venv/bin/xtdrone warmup >.setup/kernels.log 2>&1 && return 0
+    writing .venv/bin/xtdrone warmup >.setup/kernels.log 2>&1 && return 0
     say "that failed ($(tail -n1 .setup/kernels.log)); they will be compiled at the first start"
     return 1
 }
@@ -220,6 +233,9 @@ if [ "$with_ros" -eq 1 ]; then
 fi
 
 [ "$demo" -eq 1 ] || compiled
+
+key=$(hash_of $(find src -name '*.py') requirements*.txt scripts/make_bytecode.py)
+if to_do bytecode "$key" && bytecode; then did bytecode "$key"; fi
 
 if [ -n "$learning_job" ]; then
     wait "$learning_job" || exit 1

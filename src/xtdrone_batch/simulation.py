@@ -12,6 +12,7 @@ from sensor_models.suite import SensorSuite
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.scenario.vehicles import parse_vehicles
+from xtdrone_core.sealing import sealed
 from xtdrone_core.state import SensorBatch
 from xtdrone_core.vehicle import Servo
 from xtdrone_dynamics import progress
@@ -42,6 +43,7 @@ _GROUND = 20_000.0  # sides of the ground [m]
 _AS_MODELLED = Randomisation()
 
 
+@sealed
 class BatchSimulation:
     """E environments of V vehicles each, on all threads of the CPU.
 

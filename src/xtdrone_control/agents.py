@@ -138,13 +138,10 @@ class MissionAgent(BaseAgent):
     """Arms, switches to AUTO.MISSION and waits until every vehicle has landed.
 
     The missions are on the vehicles already: from --mission, or uploaded. A vehicle whose mission
-    ends in the air, or stays at an item that has no end, is landed where it loiters; rovers and
-    boats, which have no landing, are disarmed where they stop. Events: `armed`, `waypoint` (index
-    of the vehicle, reached, of how many), `ends_early` (index, why), `mission_over` (index),
-    `landed`.
-
-    Attributes:
-        drives: (n,) bool, whether each vehicle is a rover or boat; attach() sets it.
+    ends in the air, or that stays at an item without an end or after its return, is landed where it
+    loiters; rovers and boats, which have no landing, are disarmed where they stop. Events: `armed`,
+    `waypoint` (index of the vehicle, reached, of how many), `ends_early` (index, why),
+    `mission_over` (index), `landed`.
     """
 
     MEMORY = (
@@ -228,8 +225,8 @@ class MissionAgent(BaseAgent):
             if reached > self._reached[i]:
                 self._reached[i] = reached
                 self._on_event(t_us, "waypoint", index=i, reached=reached, of=count)
+            stays[i] = state.get("stays", False)
             if why := state.get("ends_early", ""):
-                stays[i] = estimates.mode[i] == Mode.MISSION
                 self._say_end(t_us, i, why)
         for i in np.flatnonzero(self._begun & ~self._over & ~estimates.armed):
             self._over[i] = True

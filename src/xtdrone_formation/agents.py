@@ -1,5 +1,6 @@
 """Agents that fly leader and followers in process, by a scheme."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from xtdrone_core import Estimates, Mode, SetPoints
+from xtdrone_core.contracts import Autopilot, Flight
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option, options_of
 
@@ -148,6 +150,12 @@ class MissionFormation(FormationAgent):
         super().__init__(n, (formation,), speed_limit=speed_limit, **options)
         self._stage = "formation"  # then requesting, flying, returning, finished
         self._mode_us = -_RETRY_US
+        self._autopilot: Autopilot | None = None
+
+    def attach(self, flight: Flight) -> None:
+        """Takes the autopilot, which knows whether the leader's mission goes on."""
+        super().attach(flight)
+        self._autopilot = flight.autopilot
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
         """Flies the formation; between formation and return the leader is in AUTO.MISSION."""
@@ -155,7 +163,7 @@ class MissionFormation(FormationAgent):
         if self._stage == "requesting" and flying:
             self._stage = "flying"
             self.event(t_us, "mission")
-        elif self._stage == "flying" and not flying:
+        elif self._stage == "flying" and not (flying and self._goes_on(t_us)):
             self._stage = "returning"
             self.formation.leader.go_to(estimates.pos[0])
             self.event(t_us, "mission_end")
@@ -169,6 +177,15 @@ class MissionFormation(FormationAgent):
             out.mode[0] = Mode.MISSION if self._stage == "requesting" else Mode.OFFBOARD
             self._mode_us = t_us
         return finished
+
+    def _goes_on(self, t_us: int) -> bool:
+        """Returns whether the leader's mission goes on by itself, which is asked now and then."""
+        if self._autopilot is None or t_us % _RETRY_US >= self.period_us:
+            return True
+        why = self._autopilot.health()[0].get("ends_early", "")
+        if why:
+            print(f"mission of the leader ends early: {why}", file=sys.stderr, flush=True)
+        return not why
 
     def _finished(self, t_us: int, pos: np.ndarray) -> bool:
         if self._index > 0:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xtdrone_autopilot.modes.return_to_launch import RETURNS_BY_LANDING
 from xtdrone_autopilot.navigation.mission_items import (
     CIRCLE_EXCLUSION,
     CIRCLE_INCLUSION,
     DO_JUMP,
     FENCE,
+    FLYING,
     GIMBAL,
     LAND,
     MISSION,
@@ -20,6 +22,7 @@ from xtdrone_autopilot.navigation.mission_items import (
     PLACED,
     RALLY,
     RTL,
+    TAKEOFF,
     VTOL_LAND,
     Item,
     fence_of,
@@ -32,7 +35,13 @@ from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.state.fence import Fence
 from xtdrone_core import FleetModel, Scenario, Vehicle
 from xtdrone_dynamics.abilities.camera_mount import mount_servos
-from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, ROVER, vehicle_types, vtol_types
+from xtdrone_dynamics.abilities.vehicle_type import (
+    FIXED_WING,
+    NOT_VTOL,
+    ROVER,
+    vehicle_types,
+    vtol_types,
+)
 from xtdrone_dynamics.earth.geodesy import to_local_array
 
 from .rendering.scene import RenderedScene
@@ -45,8 +54,6 @@ _CHORD = 2.0  # length of the chords by which a circle is compared with obstacle
 _OFF_GROUND = 0.5  # height above home below which landing and take-off may touch things [m]
 _LONG_LEG = 10e3  # length of a leg that is more often a slip than meant [m]
 _FAR_HOME = 1000.0  # distance of the planned home from the origin that gives a warning [m]
-
-_ON_GROUND = frozenset({LAND, VTOL_LAND, RTL})  # items with which a flight ends there
 
 Items = Sequence[Item]
 
@@ -98,13 +105,24 @@ def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
     way = route(mission, origin, home, lambda name: store.get(0, name), int(kind[0]), int(vtol[0]))
     paths = way.paths
     report = Report(_summary(plan, paths, home), [], [], [plan.note] if plan.note else [])
-    _ends(mission, way, bool(kind[0] == ROVER), report)
+    if kind[0] != ROVER:
+        _ends_on_ground(mission, way, store, bool(kind[0] == FIXED_WING), report)
+    _reaches(mission, way, report)
     if vtol[0] == NOT_VTOL:
         report.errors.extend(
             f"item {seq} ({item.name}) is for a VTOL, which {spec.type} is not"
             for seq, item in enumerate(mission)
             if item.command in OF_VTOLS
         )
+    if kind[0] == ROVER:
+        report.errors.extend(
+            f"item {seq} ({item.name}) is for what flies, which {spec.type} does not"
+            for seq, item in enumerate(mission)
+            if item.command in FLYING
+        )
+    elif kind[0] == FIXED_WING and vtol[0] == NOT_VTOL and mission:
+        if not any(item.command == TAKEOFF for item in mission):
+            report.errors.append("it has no take-off (NAV_TAKEOFF), which a fixed wing needs")
     _distance(mission, origin, home, store, report)
     _planned_home(plan, origin, scenario.world, report)
     if plan.items[FENCE]:
@@ -159,16 +177,35 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60.0:.0f} min" if seconds < 7200.0 else f"{seconds / 3600.0:.1f} h"
 
 
-def _ends(mission: Items, way: Route, drives: bool, report: Report) -> None:
-    """What comes last, and what is never reached behind it."""
+def _ends_on_ground(
+    mission: Items, way: Route, store: ParameterStore, fixed_wing: bool, report: Report
+) -> None:
+    """A return may end in the air, too: above its home, where a fixed wing has no landing."""
+    if not mission or _goes_round(mission, way):
+        return
+    last = None if way.last is None else mission[way.last].command
+    if last not in (LAND, VTOL_LAND, RTL):
+        report.warnings.append("it ends in the air, with a hold: add a landing or a return")
+    elif last == RTL and store.get(0, "RTL_LAND_DELAY") < 0:
+        lands = any(item.command == LAND for item in mission)
+        if not (fixed_wing and lands and store.get(0, "RTL_TYPE") in RETURNS_BY_LANDING):
+            report.warnings.append(
+                "it ends in the air, above its home, as RTL_LAND_DELAY says: add a landing"
+            )
+
+
+def _goes_round(mission: Items, way: Route) -> bool:
+    return way.stays is not None and mission[way.stays].command == DO_JUMP
+
+
+def _reaches(mission: Items, way: Route, report: Report) -> None:
+    """What is never reached behind items that the mission does not leave."""
     if not mission:
         report.errors.append("there is no mission in it")
         return
     stays = None if way.stays is None else f"item {way.stays} ({mission[way.stays].name})"
-    if way.stays is not None and mission[way.stays].command == DO_JUMP:
+    if _goes_round(mission, way):
         report.warnings.append(f"it goes round for ever, by {stays}")
-    elif not drives and (way.last is None or mission[way.last].command not in _ON_GROUND):
-        report.warnings.append("it ends in the air, with a hold: add a landing or a return")
     missed = [seq for seq in range(len(mission)) if seq not in way.begun]
     if missed:
         report.warnings.append(
@@ -202,7 +239,7 @@ def _planned_home(plan: Plan, origin: Sequence[float], world: str, report: Repor
     if far > _FAR_HOME:
         report.warnings.append(
             f"its planned home is {far / 1000.0:.1f} km from the origin of "
-            f"world '{world}', where vehicles start"
+            f"world '{world}', where vehicles start: PLAN*1 moves it there"
         )
 
 

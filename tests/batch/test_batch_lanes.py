@@ -72,6 +72,7 @@ def aloft(*names):
     return "; ".join(f"{name}@{5.0 * i},0,{HEIGHT}" for i, name in enumerate(names))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "level, controller",
     [*((level, "px4") for level in ACTIONS), ("velocity", "geometric"), ("position", "geometric")],
@@ -85,6 +86,7 @@ def test_double_precision(name, level, controller):
     assert np.abs(many.vel).max() > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ACTIONS)
 def test_single_precision(level):
     exact, rough = (flown(aloft("iris"), level, True, dtype) for dtype in ("float64", "float32"))
@@ -166,6 +168,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.function.__name__)
 def test_loops_are_vector_instructions(loop, real):

@@ -140,6 +140,7 @@ def test_a_mesh_stops_a_vehicle_and_one_that_moves_pushes_it():
     assert np.isfinite(batch.state.pos).all()
 
 
+@pytest.mark.slow
 def test_free_places_keep_their_clearance():
     """From trees and from a mesh among them, and from each other."""
     forest = World("forest").generate(12, 3)

@@ -13,6 +13,7 @@ STEPS = 500  # 2 s
 BODY, JOINTED = 1e-9, 3e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_open_loop(name):
     lockstep, batch = Lockstep(name), batch_of(name, action="actuator")
@@ -26,6 +27,7 @@ def test_open_loop(name):
     assert worst < (JOINTED if load_vehicle(name).joints else BODY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "level, action",
     [("position", (3.0, -2.0, HEIGHT + 2.0, 1.0)), ("velocity", (2.0, 1.0, -1.0, 0.5))],

@@ -29,6 +29,7 @@ def fly(batch):
     return [array.tobytes() for array in batch.state]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ray", ["", "local"])
 def test_the_same_bytes(ray):
     if ray:
@@ -44,6 +45,7 @@ def test_the_same_bytes(ray):
         cluster.shutdown()
 
 
+@pytest.mark.slow
 def test_bad_workers():
     with pytest.raises(BatchError, match="workers = 9 is not allowed: give 1 to 5"):
         SpreadBatch("iris", 5, workers=9)
@@ -51,6 +53,7 @@ def test_bad_workers():
         SpreadBatch("irsi", 5)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_reported():
     with SpreadBatch("iris@0,0,9", 2) as batch:
         worker, *_ = multiprocessing.active_children()

@@ -102,7 +102,7 @@ def test_a_plane_lands_where_it_would_circle_for_ever(fly):
 
 @pytest.mark.parametrize("vehicle, order", [("iris", (Mode.LAND, KEEP)), ("rover", (KEEP, DISARM))])
 def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicle, order, capsys):
-    health = {"waypoints": (1, 3), "ends_early": "mission item 1 has no end"}
+    health = {"waypoints": (1, 3), "stays": True, "ends_early": "mission item 1 has no end"}
     events = []
     agent = MissionAgent(1, on_event=lambda t_us, name, **values: events.append((name, values)))
     fleet = FleetModel.of([load_vehicle(vehicle)])
@@ -123,3 +123,13 @@ def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicl
     assert [values for name, values in events if name == "ends_early"] == [why]
     assert capsys.readouterr().err.count("ends early: mission item 1 has no end") == 1
     assert agent.goals_reached()["waypoints"] == (1, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vehicle", ["plane", "rover"])
+def test_what_returns_and_does_not_land_by_itself_ends_there(fly, vehicle):
+    """A plane circles above its home by RTL_LAND_DELAY = -1, a rover stands at it."""
+    start = item(TAKEOFF, 150, 0, 40) if vehicle == "plane" else item(WAYPOINT, 5, 5)
+    status, _, out, said = fly(vehicle, start, plain(RTL))
+    assert status == 0 and "1 of 1 waypoints" in out and "1 of 1 missions" in out
+    assert "ends early" not in said

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import plan_data
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_core import Scenario
 from xtdrone_core.scenario.vehicles import fleet
@@ -63,3 +64,20 @@ def test_the_fleet_lands_where_the_mission_ended(flight):
     assert "landed" in events
     assert pos[-1, :, 2].max() < 0.3
     assert np.linalg.norm(pos[-1, 0, :2] - CORNERS[-1]) < 3.0
+
+
+@pytest.mark.slow
+def test_a_leader_that_would_stay_for_ever_ends_the_mission(tmp_path, capsys):
+    places = [plan_data.item(k, x, 0.0, 12.0) for k, x in ((16, 10.0), (17, 20.0), (16, 30.0))]
+    path = plan_data.write(tmp_path / "a.plan", *places)
+    agent = MissionFormation(3, "V", hold=1.0)
+    scenario = Scenario(fleet("iris", 3), speed=0.0, gps="rtk", log="none")
+    simulation = Simulation(scenario, agent=agent, links=False)
+    try:
+        simulation.autopilot.missions.load_items(0, plan_file.load(path).items)
+        simulation.run(until_us=200_000_000)
+        assert agent.done and simulation.landed.all()
+        assert abs(simulation.state.pos[0, 0] - 20.0) < 2.0
+    finally:
+        simulation.close()
+    assert "leader ends early: mission item 1 (MAV_CMD_NAV_LOITER_UNLIM)" in capsys.readouterr().err

@@ -56,6 +56,7 @@ def weights(training):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"recurrent": 8}])
 def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(tmp_path, settings):
     plan = Plan(
@@ -111,6 +112,7 @@ def test_a_curriculum_grows_with_the_steps_and_is_resumed(tmp_path):
     assert abs(training.plan.tasks(64, 1).batch.variation.mass - 1.0).max() > 0.3  # evaluations
 
 
+@pytest.mark.slow
 def test_a_sweep_is_a_table_of_every_combination_and_seed(tmp_path):
     plan = Plan(task="Velocity-v0", environments=4, steps=1, threads=1, episodes=16, seed=3)
     trials = sweep.trials(plan, ["learning_rate=1e-3,3e-3", "mass=0..0.4/0.4"], 2)

@@ -40,6 +40,7 @@ def advance(tasks, t_us=20_000):
     tasks.task.advance(ONE, tasks.true, np.array([t_us]), tasks.task.step_s)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_a_seed_gives_the_same_bytes_whatever_the_number_of_environments(name):
     def fly(environments, threads, seed):
@@ -56,6 +57,7 @@ def test_a_seed_gives_the_same_bytes_whatever_the_number_of_environments(name):
     assert fly(4, 1, 3) == fly(9, 2, 3) != fly(4, 1, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vehicle", MULTIROTORS)
 def test_every_multirotor_begins_each_task_free_of_others_and_of_objects(vehicle):
     for name, task in TASKS.items():

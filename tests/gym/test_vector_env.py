@@ -15,6 +15,7 @@ from xtdrone_gym.tasks import TASKS
 HOVER = np.array([0.0, 0.0, 0.0, 0.64], dtype=np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*symmetric and normalized")  # ours are in SI units
 @pytest.mark.parametrize("name", TASKS)
 def test_gymnasium_checks_and_makes_each_task(name):
@@ -26,6 +27,7 @@ def test_gymnasium_checks_and_makes_each_task(name):
     assert many.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_observations_stay_in_their_space_under_any_action(name):
     env = BatchVectorEnv(name, 200, seed=2)

@@ -24,6 +24,7 @@ def _host(name):
     return kind.share, run(kind, SEED, LIMIT_S, last=kind.share - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_nothing_does_harm(name):
     share, result = in_a_process(_host, name)

@@ -72,7 +72,7 @@ class Trajectories(Kind):
             adapters.load("system")
         else:
             chain, imu = (name, "i.yaml") if name == "chain.yaml" else ("c.yaml", name)
-            kalibr.read(chain, imu)
+            kalibr.read(Path(chain), Path(imu))
 
 
 KIND = Trajectories

@@ -22,6 +22,7 @@ def attitudes(draw):
     return tuple(quat / np.linalg.norm(quat))
 
 
+@pytest.mark.slow
 @given(vectors)
 def test_vectors_as_in_the_core(v):
     assert geometry.enu_ned(v) == pytest.approx(frames.enu_ned(v))

@@ -28,6 +28,7 @@ def test_opencv_finds_the_intrinsics_that_were_given(board, preset):
     assert calibration.straightness(views, shot) <= 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tags",
     [
@@ -46,6 +47,7 @@ def test_corners_are_where_the_textbook_puts_them(board, tags):
     assert rms < 0.12 and np.abs(mean).max() < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [3.0, 6.0])
 def test_stereo_depth_of_a_wall(tmp_path, distance):
     world = calibration.wall_world(tmp_path / "wall.world", distance)

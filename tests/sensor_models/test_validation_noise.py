@@ -20,6 +20,7 @@ def test_noise_density(quantity):
     assert found.error < 0.01 * found.expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", [q for q in QUANTITIES if q.walks], ids=str)
 def test_random_walk_and_correlation_time(quantity):
     # The process is continuous: a longer period than the sensor's shows the same bias.

@@ -157,6 +157,7 @@ def test_a_reset_of_all_puts_inserted_models_back(simulation):
     assert state(simulation, "box") == pytest.approx([5, 5, 1.5, 0, 0, 0, 1] + [0] * 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "act, error, said",
     [
@@ -208,6 +209,7 @@ GOOD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "op, change, said",
     [

@@ -214,6 +214,7 @@ def test_report_of_a_campaign(benchmark, tmp_path):
     assert latex.count(r"\\") == 7 and r"fake\_error0.1" in latex and "±" not in latex
 
 
+@pytest.mark.slow
 def test_compare_puts_benchmarks_side_by_side(benchmark, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     assert command.main(["slam", "compare", str(benchmark), str(benchmark)]) == MISSED

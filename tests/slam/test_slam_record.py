@@ -90,6 +90,7 @@ class Unrecorded(TrajectoryAgent):
         """Records nothing."""
 
 
+@pytest.mark.slow
 def test_vehicle_follows_place_and_yaw(tmp_path):
     agent = Unrecorded(1, _wave(tmp_path))
     scenario = Scenario(vehicles=parse_vehicles("iris@0,0"), gps="rtk", speed=0.0)

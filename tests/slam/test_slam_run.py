@@ -42,6 +42,7 @@ def test_baseline_runs_as_a_process(dataset, tmp_path):
     assert float(rows[-1].split()[1]) == pytest.approx(0.22, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code, says",
     [

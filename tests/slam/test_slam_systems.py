@@ -183,6 +183,7 @@ def test_list_and_install_tell_what_is_there(tmp_path, monkeypatch, capsys):
         assert says in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_orb_finds_a_known_motion_and_adjusts():
     odometry = Odometry(stereo(), features=300)
     for share in np.linspace(0.0, 1.0, 14):

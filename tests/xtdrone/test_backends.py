@@ -52,6 +52,7 @@ def test_backends_commands_and_the_flight_stack_share_a_simulation():
         assert sim.done and not sim.estimates.armed.any() and sim.crashes == []
 
 
+@pytest.mark.slow
 def test_a_flight_by_a_backend_is_saved_and_goes_on_bit_for_bit(tmp_path):
     def flight():
         pilot = xd.Mellinger(rising(2.0), 8.0)

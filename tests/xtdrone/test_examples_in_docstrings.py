@@ -28,6 +28,7 @@ def test_every_class_has_an_example():
     assert lacking == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_a_module_are_right(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -84,6 +84,7 @@ def _commands(sim):
         yield sim.state.pos.tobytes() + sim.state.quat.tobytes() + sim.sensors.gyro.tobytes()
 
 
+@pytest.mark.slow
 def test_two_simulations_in_one_process_do_not_know_of_each_other():
     scenarios = [
         xd.Scenario(vehicles="iris*2", seed=3, wind="dryden=3"),

@@ -21,7 +21,7 @@ from ..state.vehicle_status import (
 from .flight_mode import FlightMode, ModeParts
 
 CLIMB, MOVE, DESCEND, WAIT, CENTRE, LAND, DONE, STOP = range(8)
-_LANDS_AS_MISSION = (1, 3)  # values of RTL_TYPE
+RETURNS_BY_LANDING = (1, 3)  # values of RTL_TYPE: a fixed wing lands as its mission does
 
 
 class Return(Memory, ModeTask):
@@ -59,7 +59,7 @@ class Return(Memory, ModeTask):
             landing is not None
             and v["vehicle_type"] == FIXED_WING
             and v["vtol_type"] == NOT_VTOL
-            and self._get(i, "RTL_TYPE") in _LANDS_AS_MISSION
+            and self._get(i, "RTL_TYPE") in RETURNS_BY_LANDING
         ):
             self._entrance[i], positions = landing[0], landing[1][None]
         offset = positions[:, :2] - pos[:2]

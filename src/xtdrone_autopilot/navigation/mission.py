@@ -55,6 +55,7 @@ from .mission_items import (
     DO_SET_ROI_NONE,
     DO_VTOL_TRANSITION,
     FENCE,
+    FLYING,
     LAND,
     LOITER_TIME,
     LOITER_TO_ALT,
@@ -78,7 +79,6 @@ _ID = {MISSION: "mission_id", FENCE: "fence_id", RALLY: "rally_points_id"}
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 _RADIUS = {LOITER_UNLIM: 2, LOITER_TIME: 2, LOITER_TO_ALT: 1}  # parameter with the radius
 _AT_CIRCLE = 1.0  # a turn begins this near to its circle [m]
-_FLYING = (TAKEOFF, LAND, LOITER_TO_ALT, LOITER_TURNS)  # what rovers and boats cannot do
 # Work on the current item: the item itself, a climb or an approach before it, a circle, or a turn
 # towards the course of a VTOL's transition, and the transition.
 _ITEM, _CLIMB, _APPROACH, _LEVEL, _CIRCLE, _ALIGN, _TRANSITION = range(7)
@@ -220,6 +220,13 @@ class Missions(Memory, ModeTask):
         last = self.current(i) if self._stays(i) else self.last_reached[i]
         return sum(placed[: last + 1]), sum(placed)
 
+    def stays(self, i: int) -> bool:
+        """Returns whether vehicle i stays until it is ordered on: at an item, or after a return."""
+        v = self._status[i]
+        returned = v["mode"] == Mode.RTL and v["target_type"] == TARGET_LOITER
+        waits_for_nothing = v["armed"] and v["watch"] == WATCH_NOTHING
+        return self._stays(i) or bool(returned and waits_for_nothing and self._is_near(i, 0.0))
+
     def ends_early(self, i: int) -> str:
         """Why the mission of vehicle i does not go on by itself, or an empty string.
 
@@ -239,14 +246,18 @@ class Missions(Memory, ModeTask):
         """Returns whether vehicle i stays at its current item until it is ordered on."""
         if not self._flies(i):
             return False
-        v, f = self._status[i], self._flown[i]
+        f = self._flown[i]
         item = self._items[MISSION][i][f.index]
         if item.command != LOITER_UNLIM:
             return items_of.stays_at(item) and bool(self.last_reached[i] == f.index)
-        circles = v["vehicle_type"] != MULTICOPTER
-        reach = v["accept"] + (self._radius(i, item.params[2]) if circles else 0.0)
+        return f.work == _ITEM and self._is_near(i, item.params[2])
+
+    def _is_near(self, i: int, radius: float) -> bool:
+        """Returns whether vehicle i is at its target, or on the circle that it flies there."""
+        v = self._status[i]
+        circle = self._radius(i, radius) if v["vehicle_type"] != MULTICOPTER else 0.0
         away = math.hypot(*(v["target"] - self._estimator.pos[i])[:2])
-        return f.work == _ITEM and bool(away <= reach)
+        return bool(away <= v["accept"] + circle)
 
     def replace(self, i: int, kind: int, items: list) -> None:
         """Puts checked items in place of the old ones, in flight too."""
@@ -360,7 +371,7 @@ class Missions(Memory, ModeTask):
         acts = fence is not None and self._parameters.get(i, "GF_ACTION") > 0
         first = True
         for seq, item in enumerate(items):
-            if item.command in _FLYING and v["vehicle_type"] == ROVER:
+            if item.command in FLYING and v["vehicle_type"] == ROVER:
                 return (
                     f"mission item {seq} is for what flies: give a rover waypoints and places "
                     "to loiter at"

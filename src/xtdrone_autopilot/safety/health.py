@@ -65,10 +65,11 @@ class Health:
             For each: mode, armed, landed, failsafe, failing (condition: text, advice), answers
             (condition: action that would follow), not_ready (why it would not arm),
             aligned, located, aid_sources (name: in use), test_ratios (name: ratio; above 1 is
-            rejected), battery (0..1), voltage [V], waypoints of the mission (reached, all),
-            ends_early (why the mission does not go on by itself, "" where it does), set_points
-            (count so far), set_point_age_s (None = none so far), links (name: {streams, peers,
-            heard_s, refused}, the last being messages that were not signed as they must be).
+            rejected), battery (0..1), voltage [V], waypoints of the mission (reached, all), stays
+            (whether it stays where it is until it is ordered on), ends_early (why the mission does
+            not go on by itself, "" where it does), set_points (count so far), set_point_age_s (None
+            = none so far), links (name: {streams, peers, heard_s, refused}, the last being messages
+            that were not signed as they must be).
         """
         return [
             {**self._vehicle(i), "links": {} if links is None else links(i, self._clock.t_us)}
@@ -94,6 +95,7 @@ class Health:
             "battery": round(float(self._battery.level[i]), 3),
             "voltage": round(float(self._battery.voltage[i]), 2),
             "waypoints": self._missions.waypoints(i),
+            "stays": self._missions.stays(i),
             "ends_early": self._missions.ends_early(i),
             "set_points": count,
             "set_point_age_s": (

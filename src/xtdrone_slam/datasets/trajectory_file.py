@@ -171,7 +171,8 @@ def _times(path: Path, count: int) -> np.ndarray:
 def _of_kitti(times: np.ndarray, matrices: np.ndarray, fail: _Fail) -> np.ndarray:
     poses = matrices.reshape(-1, 3, 4)
     rotations = poses[:, :, :3]
-    product = rotations @ rotations.transpose(0, 2, 1)
+    with np.errstate(over="ignore", invalid="ignore"):  # such a product is no identity
+        product = rotations @ rotations.transpose(0, 2, 1)
     wrong = ~np.isclose(product, np.eye(3), atol=0.05).all(axis=(1, 2))
     wrong |= np.isfinite(product).all(axis=(1, 2)) & (np.linalg.det(rotations) < 0.0)
     if wrong.any():
@@ -181,7 +182,8 @@ def _of_kitti(times: np.ndarray, matrices: np.ndarray, fail: _Fail) -> np.ndarra
 
 def _checked(table: np.ndarray, fail: _Fail) -> np.ndarray:
     """Returns a table of finite poses, whose times are seconds."""
-    norms = np.linalg.norm(table[:, 4:], axis=1)
+    with np.errstate(over="ignore"):  # an infinite norm is refused below
+        norms = np.linalg.norm(table[:, 4:], axis=1)
     for wrong, reason in (
         (~np.isfinite(table).all(axis=1), "has numbers that are not finite"),
         (
