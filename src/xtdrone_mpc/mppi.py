@@ -9,14 +9,14 @@ learning" (2017), algorithm 2.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_core.errors import XtdroneError
 from xtdrone_dynamics.abilities.effectiveness import hover_thrust
+from xtdrone_dynamics.compiled import fleet_kernel, rebuilt
 
-from .costs import Cost, check_compiled
+from .costs import Cost, check_compiled, follow
 
 PERIOD_S = 0.02  # between two decisions, and of an action [s]
 _SUB_STEPS = 5  # of 4 ms in it
@@ -34,33 +34,29 @@ class MppiSettings:
     max_rates: tuple[float, float, float] = (6.0, 6.0, 2.0)  # [rad/s]
 
 
-def summed(cost: Cost) -> Callable[..., None]:
-    """Compiles a loop that adds a cost over environments.
+@fleet_kernel
+def add_costs(
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    action: np.ndarray,
+    reference: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """Adds the cost `follow` of the states of a batch to `total` (E,); see Cost."""
+    for e in range(len(total)):
+        total[e] += follow(pos[e, 0], quat[e, 0], vel[e, 0], ang_vel[e, 0], action[e, 0], reference)
 
-    Args:
-        cost: A function compiled by numba.njit; see Cost.
+
+def summed(cost: Cost) -> Callable[..., None]:
+    """Returns add_costs() for another cost, compiled.
 
     Raises:
-        XtdroneError: It is not compiled.
+        XtdroneError: The cost is not compiled.
     """
     check_compiled(cost)
-
-    def add(
-        pos: np.ndarray,
-        quat: np.ndarray,
-        vel: np.ndarray,
-        ang_vel: np.ndarray,
-        action: np.ndarray,
-        reference: np.ndarray,
-        total: np.ndarray,
-    ) -> None:
-        for e in range(len(total)):
-            total[e] += cost(
-                pos[e, 0], quat[e, 0], vel[e, 0], ang_vel[e, 0], action[e, 0], reference
-            )
-
-    loop: Callable[..., None] = numba.njit(nogil=True)(add)
-    return loop
+    return add_costs if cost is follow else rebuilt(add_costs, (cost,), follow=cost)
 
 
 class Mppi:

@@ -84,7 +84,7 @@ def test_numbers_that_are_not_allowed_are_refused():
 
 @pytest.mark.slow
 def test_it_flies_a_circle_and_lands(runs):
-    agent = ["--set", "curve=circle", "--set", "laps=1", "--set", "rollouts=256"]
+    agent = ["--set", "curve=circle", "--set", "laps=1", "--set", "rollouts=128"]
     assert main(["fly", "mppi", "--gps", "rtk", "--name", "round", *agent]) == 0
     events = {event["event"]: event for event in run_folder.read_events(runs / "round")}
     assert events["curve_over"]["rms_m"] < 0.3
