@@ -9,8 +9,8 @@ from xtdrone_guidance.agents import GuidanceAgent, TrajectoryAgent
 
 
 def test_an_unknown_curve_is_refused():
-    with pytest.raises(XtdroneError, match="unknown curve 'eigth'.*or give a .csv"):
-        TrajectoryAgent(1, curve="eigth")
+    with pytest.raises(XtdroneError, match="unknown curve 'oval'.*or give a .csv"):
+        TrajectoryAgent(1, curve="oval")
 
 
 def test_a_path_through_the_ground_is_refused():

@@ -104,5 +104,5 @@ def test_a_file_that_is_no_path_is_refused_with_the_reason(tmp_path, text, reaso
 
 
 def test_an_unknown_name_is_refused_with_those_that_there_are():
-    with pytest.raises(XtdroneError, match="unknown path 'eigth'.*eight.*or give a .csv"):
-        read_path("eigth", closed=False)
+    with pytest.raises(XtdroneError, match="unknown path 'oval'.*eight.*or give a .csv"):
+        read_path("oval", closed=False)

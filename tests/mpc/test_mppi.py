@@ -69,8 +69,8 @@ def test_a_cost_that_is_never_finite_is_refused():
 def test_what_cannot_be_a_cost_is_refused():
     with pytest.raises(XtdroneError, match="put @numba.njit above it"):
         Mppi(lambda *arguments: 0.0, "iris", SMALL)
-    with pytest.raises(XtdroneError, match="unknown cost 'folow'"):
-        load_cost("folow")
+    with pytest.raises(XtdroneError, match="unknown cost 'chase'"):
+        load_cost("chase")
     with pytest.raises(XtdroneError, match="cost 'math:sin' is not compiled"):
         load_cost("math:sin")
 
