@@ -321,3 +321,13 @@ def test_a_plan_of_elsewhere_is_checked_where_it_would_fly(tmp_path, capsys, hom
     assert both == ["iris_0:", *alone, "iris_1:", *alone]
     assert main(["mission", "check", f"{path}*2"]) == 1
     assert "2 plans for 1 vehicles" in capsys.readouterr().err
+
+
+def test_a_plan_for_all_is_checked_for_each_type(tmp_path, capsys):
+    path = plan_data.write(tmp_path / "a.plan", item(WAYPOINT, 9, 0, 5), item(LAND, 9))
+    assert main(["mission", "check", str(path), "--vehicles", "iris*2, rover"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.endswith(":")] == ["iris_0:", "rover_2:"]
+    assert [line for line in lines if "ERROR" in line] == [
+        "ERROR: item 1 (MAV_CMD_NAV_LAND) is for what flies, which rover does not"
+    ]
