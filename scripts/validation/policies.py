@@ -96,11 +96,12 @@ def learning(page: Page) -> None:
         f"Success: {TASKS[TASK].success}. Two threads; evaluations are not counted.",
     )
     page.table("seed", "steps", "seconds", "success of 1,000 unseen episodes", "holds")
-    rows = []
+    rows, work = [], results.Work()
     for seed in range(SEEDS):
         training = Training(Plan(task=TASK, seed=seed, target=GOOD, seconds=LONGEST_S))
         success = training.run()
         found = training.learner
+        work.count("steps of training", found.steps, 1)
         rows.append(
             ({"task": TASK, "target": GOOD, "seed": seed, "of": "xtdrone"}, found.seconds, "s")
         )
@@ -115,7 +116,7 @@ def learning(page: Page) -> None:
             ),
         )
     page.add()
-    results.replace("learning_seconds", rows)
+    results.replace("learning_seconds", rows, work)
 
 
 def tasks(page: Page) -> None:
@@ -302,7 +303,7 @@ def flights(page: Page) -> None:
         "95 % within [m]",
         "holds",
     )
-    rows, curves = [], {}
+    rows, curves, work = [], {}, results.Work()
     ways = {
         "batch": lambda: in_batch(Policy(policy), FLIGHTS, 7, wind=f"{WIND},0,0"),
         "embedded": lambda: flown(policy, "embedded", VEHICLES, FLIGHTS // VEHICLES),
@@ -318,6 +319,7 @@ def flights(page: Page) -> None:
     for through, fly in ways.items():
         curves[through] = distances = fly()
         share = held(distances)
+        work.count("goals flown to", distances.shape[1], 1)
         rows.append(({"task": TASK, "through": through, "wind": WIND}, share, "share"))
         page.row(
             through,
@@ -330,6 +332,7 @@ def flights(page: Page) -> None:
     if "px4" not in ways:
         page.row("px4", "", "", "", "", "not run: PX4_BUILD is not set")
     won, of = over_ros(policy)
+    work.count("goals flown to over ROS", of, 1)
     rows.append(({"task": TASK, "through": "mavros", "wind": WIND}, won / of, "share"))
     page.row(
         "MAVROS's topics",
@@ -340,7 +343,7 @@ def flights(page: Page) -> None:
         page.holds(f"mavros: {won} of {of}", won / of >= 0.95),
     )
     page.add()
-    results.replace("policy_success", rows)
+    results.replace("policy_success", rows, work)
     figure, panels = plot_style.panels(1, 1, 8.0, 4.0)
     axes = np.ravel(panels)[0]
     for k, (through, distances) in enumerate(curves.items()):

@@ -14,6 +14,7 @@ from xtdrone_core import SensorBlock
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.quaternion import from_euler, multiply, rotate
 
+from . import fisheye
 from .blocks import (
     MAX_LATENCY,
     PLUGIN_TAGS,
@@ -333,8 +334,11 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
         }
     )
     pos, quat = _placed(block, camera)
+    values.update(_projection(block, camera))
     distortion_model = str(values.pop("distortion_model"))
     picture = str(values.pop("format"))
+    if block.kind == "depth" and picture.startswith("R_FLOAT"):  # says so of the depths
+        picture = "rgb8"
     if picture not in _SDF_FORMATS:
         raise SensorError(unknown_name(f"format of camera '{block.name}'", picture, _SDF_FORMATS))
     centre = values.pop("distortion_center", None)
@@ -343,9 +347,17 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
         whole_number(block, name, v.pop(name, 0)) for name in ("width", "height", "anti_aliasing")
     )
     fov = v.pop("horizontal_fov")
-    if not 0 < fov < math.pi:
-        raise SensorError(f"horizontal_fov {fov:g} of '{block.name}' is not allowed: give 0 to pi")
-    v.setdefault("fx", 0.5 * width / math.tan(0.5 * fov))
+    is_fisheye = distortion_model == EQUIDISTANT
+    if not 0 < fov < (2.0 if is_fisheye else 1.0) * math.pi:
+        most = "2 pi" if is_fisheye else "pi"
+        raise SensorError(
+            f"horizontal_fov {fov:g} of '{block.name}' is not allowed: give 0 to {most}"
+        )
+    half = 0.5 * fov
+    bent = (
+        fisheye.bend(half, (v["k1"], v["k2"], v["k3"], v["k4"])) if is_fisheye else math.tan(half)
+    )
+    v.setdefault("fx", 0.5 * width / bent)
     v.setdefault("fy", v["fx"])
     v.setdefault("cx", 0.5 * (width - 1))
     v.setdefault("cy", 0.5 * (height - 1))
@@ -368,6 +380,19 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
         anti_aliasing=anti_aliasing,
         **v,
     )
+
+
+def _projection(block: SensorBlock, camera: dict) -> dict[str, object]:
+    """The distortion of SDF's <lens><type>, by its series; empty without one."""
+    lens = camera.get("lens")
+    kind = lens.get("type") if isinstance(lens, dict) else None
+    if kind is None or kind == fisheye.PINHOLE:
+        return {}
+    if kind not in fisheye.PROJECTIONS:
+        allowed = (fisheye.PINHOLE, *fisheye.PROJECTIONS)
+        raise SensorError(unknown_name(f"lens type of camera '{block.name}'", kind, allowed))
+    series = dict(zip(("k1", "k2", "k3", "k4"), fisheye.PROJECTIONS[kind], strict=True))
+    return {"distortion_model": EQUIDISTANT, **series}
 
 
 def _placed(block: SensorBlock, camera: dict) -> tuple:

@@ -10,20 +10,31 @@ images are looked up in that of a pinhole: there, outside the image circle, it i
 """
 
 import math
+from typing import TypeVar
 
 import numpy as np
 
+# Types of SDF's <lens> as k1 to k4: their series, to 0.1 % of the distance up to WIDEST.
+PROJECTIONS = {
+    "equidistant": (0.0, 0.0, 0.0, 0.0),
+    "stereographic": (1 / 12, 1 / 120, 17 / 20160, 31 / 362880),  # 2 tan(theta / 2)
+    "equisolid_angle": (-1 / 24, 1 / 1920, -1 / 322560, 1 / 92897280),  # 2 sin(theta / 2)
+    "orthographic": (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880),  # sin(theta)
+}
+PINHOLE = "gnomonical"  # the type of SDF's <lens> that is none of them
 WIDEST = math.radians(80.0)  # largest angle from the axis [rad]
 _NEWTON_STEPS = 20
 _SAMPLES = 256  # angles at which the model is checked
 
 
-def bend(theta: np.ndarray, coefficients: tuple[float, float, float, float]) -> np.ndarray:
+Angle = TypeVar("Angle", float, np.ndarray)
+
+
+def bend(theta: Angle, coefficients: tuple[float, float, float, float]) -> Angle:
     """Returns distances in the image, in focal lengths, of angles from the axis [rad]."""
     k1, k2, k3, k4 = coefficients
     square = theta * theta
-    bent: np.ndarray = theta * (1.0 + square * (k1 + square * (k2 + square * (k3 + square * k4))))
-    return bent
+    return theta * (1.0 + square * (k1 + square * (k2 + square * (k3 + square * k4))))
 
 
 def straighten(
@@ -41,7 +52,7 @@ def straighten(
     """
     widest = _widest(coefficients)
     distance = np.hypot(x, y)
-    limit = bend(np.array(widest), coefficients)
+    limit = bend(widest, coefficients)
     inside = distance <= limit
     theta = np.where(inside, np.minimum(distance, widest), 0.0)
     for _ in range(_NEWTON_STEPS):

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.runs.control_link import TICK_US
+from xtdrone_core.sealing import sealed
 
 from .commands import Vehicles, Wait
 from .simulation import Simulation
 
 
+@sealed
 class AsyncSimulation:
     """A Simulation in asyncio: while one waits, other coroutines go on every 20 ms of its time.
 

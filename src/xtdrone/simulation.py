@@ -16,6 +16,7 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.scenario.scenario import Scenario
 from xtdrone_core.scenario.vehicles import parse_vehicles
+from xtdrone_core.sealing import sealed
 from xtdrone_core.state import Estimates, FleetState, SensorBatch, SetPoints
 from xtdrone_core.vehicle import Vehicle
 from xtdrone_sim.observers.crashes import Crash
@@ -35,6 +36,7 @@ Fleet = str | os.PathLike[str] | Sequence[Any]  # as Scenario.vehicles takes it
 _SHOWN = 3  # largest number of vehicles with a reason in an error message
 
 
+@sealed
 class Simulation(Callbacks, Obstacles, Spawning):
     """A scenario that is flown by commands; use it in a `with` block.
 

@@ -12,6 +12,7 @@ from sensor_models.suite import SensorSuite
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.scenario.vehicles import parse_vehicles
+from xtdrone_core.sealing import sealed
 from xtdrone_core.state import SensorBatch
 from xtdrone_core.vehicle import Servo
 from xtdrone_dynamics import progress
@@ -42,6 +43,7 @@ _GROUND = 20_000.0  # sides of the ground [m]
 _AS_MODELLED = Randomisation()
 
 
+@sealed
 class BatchSimulation:
     """E environments of V vehicles each, on all threads of the CPU.
 
@@ -280,6 +282,30 @@ class BatchSimulation:
         for view in self._views:
             view.reset(which)
         return self.state
+
+    def start_from(
+        self,
+        pos: np.ndarray,
+        quat: np.ndarray,
+        vel: np.ndarray,
+        ang_vel: np.ndarray,
+        actuator: np.ndarray | None = None,
+    ) -> BatchState:
+        """Makes a state the start of every environment, and resets all to it.
+
+        Args:
+            pos, quat, vel, ang_vel: (V, 3), (V, 4), (V, 3), (V, 3), as in `state`.
+            actuator: (V, A) speeds of rotors [rad/s] and positions of others; None: as they are.
+
+        Returns:
+            state.
+        """
+        start = self.description.start
+        start.pos[:], start.quat[:] = pos, quat
+        start.vel[:], start.ang_vel[:] = vel, ang_vel
+        if actuator is not None:
+            start.actuator[:] = actuator
+        return self.reset()
 
     def randomise(self, randomisation: Randomisation) -> None:
         """Draws by another randomisation from the next reset on."""

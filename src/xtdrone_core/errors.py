@@ -52,7 +52,17 @@ class ScenarioError(XtdroneError):
 
 
 class ControlError(XtdroneError):
-    """The control socket of a simulation does not answer, or refuses."""
+    """The control socket of a simulation does not answer, or refuses.
+
+    Attributes:
+        code: What a program may ask for, beside the text for people: no_model, no_link, no_joint,
+            no_frame, exists; or empty.
+    """
+
+    def __init__(self, message: str = "", code: str = ""):
+        """Has a text, and a code for what is missing or there already."""
+        super().__init__(message)
+        self.code = code
 
 
 def one_line(text: str) -> str:

@@ -47,7 +47,8 @@ def folders_of(variable: str) -> list[Path]:
 
 def model_folders() -> list[Path]:
     """Folders in which Gazebo's `model://NAME` is looked up."""
-    return [*folders_of("GAZEBO_MODEL_PATH"), root() / "models", Path.home() / ".gazebo/models"]
+    named = [*folders_of("GAZEBO_MODEL_PATH"), *folders_of("GZ_SIM_RESOURCE_PATH")]
+    return [*named, root() / "models", Path.home() / ".gazebo/models"]
 
 
 def model_sdf(folder: Path) -> Path:

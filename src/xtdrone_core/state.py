@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from .runs.snapshot import Memory
+from .sealing import sealed
 
 
 @dataclass(slots=True)
@@ -269,6 +270,7 @@ SET_POINT = np.dtype(
 )
 
 
+@sealed
 class SetPoints(Memory):
     """Set-points of an Agent, from position to actuator level; NaN means 'not controlled'.
 

@@ -12,6 +12,7 @@ from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_batch.worlds.generate import World
 from xtdrone_core import registry
 from xtdrone_core.errors import shown, unknown_name
+from xtdrone_core.sealing import sealed
 from xtdrone_dynamics.compiled import njit
 
 from .camera import TaskCamera
@@ -60,6 +61,7 @@ def name_of(task: Task | str) -> str:
     return task.name
 
 
+@sealed
 class TaskBatch:
     """E environments of V vehicles each that do a task; every step overwrites the arrays.
 

@@ -234,6 +234,39 @@ SERVICES: dict[str, tuple[str, Answer]] = {
     "unpause_physics": (_EMPTY, unpause_physics),
 }
 
+_SCOPE = "did you forget to scope the link by model name?"
+# gazebo_ros's texts for what is missing or there already, by ControlError.code.
+TEXTS: dict[str, dict[str, str]] = {
+    "get_model_properties": {"no_model": "GetModelProperties: model does not exist"},
+    "get_model_state": {
+        "no_model": "GetModelState: model does not exist",
+        "no_frame": "GetModelState: reference relative_entity_name not found, did you forget to "
+        "scope the body by model name?",
+    },
+    "get_link_state": {  # gazebo_ros has what follows the second colon only
+        "no_link": f"GetLinkState: link does not exist: link not found, {_SCOPE}",
+        "no_frame": f"GetLinkState: reference reference_frame not found, {_SCOPE}",
+    },
+    "get_joint_properties": {"no_joint": "GetJointProperties: joint not found"},
+    "set_model_state": {
+        "no_model": "SetModelState: model does not exist",
+        "no_frame": "SetModelState: specified reference frame entity does not exist",
+    },
+    "set_link_state": {
+        "no_link": "SetLinkState: link does not exist",
+        "no_frame": "SetLinkState: failed",
+    },
+    "spawn_sdf_model": {
+        "exists": "SpawnModel: Failure - entity already exists.",
+        "no_frame": f"SpawnModel: reference reference_frame not found, {_SCOPE}",
+    },
+    "delete_model": {"no_model": "DeleteModel: model does not exist"},
+    "apply_body_wrench": {
+        "no_link": "ApplyBodyWrench: body does not exist",
+        "no_frame": "ApplyBodyWrench: reference_frame not found",
+    },
+}
+
 _LIGHT = "lights are those of the world's file and do not change"
 _LINK = "masses are those of the model's file: a payload is given by `xtdrone control disturb`"
 _JOINT = "joints are moved by the actuators of their vehicle alone"
@@ -296,7 +329,7 @@ class Gazebo:
             except ControlError as error:
                 if "success" not in response.__slots__:
                     raise rospy.ServiceException(f"{name}: {error}") from error
-                response.success, response.status_message = False, f"{name}: {error}"
+                response.success, response.status_message = False, _text(name, kind, error)
             return response
 
         rospy.Service(TOP + name, cls, handle)
@@ -319,6 +352,13 @@ class Gazebo:
             handle,
             queue_size=10,
         )
+
+
+def _text(name: str, kind: str, error: ControlError) -> str:
+    """Why a service refuses: gazebo_ros's text where it has one, or else ours behind its name."""
+    known = TEXTS.get(name, {}).get(error.code)
+    service = kind.rpartition("/")[2]
+    return known or f"{service}: {'Failure - ' if service == 'SpawnModel' else ''}{error}"
 
 
 def _refusal(reason: str) -> Answer:

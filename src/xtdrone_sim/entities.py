@@ -133,7 +133,8 @@ class Entities:
         frame = self.models.get(name) or self.links.get(name)
         if frame is None and name not in WORLD_FRAMES:
             raise WorldError(
-                f"{unknown_name('frame', name, [*self.models, *self.links])}; empty for the world"
+                f"{unknown_name('frame', name, [*self.models, *self.links])}; empty for the world",
+                "no_frame",
             )
         return frame
 
@@ -176,7 +177,7 @@ class Entities:
                 known.setdefault(joint.name, (i, k))
                 known[f"{spec.name}::{joint.name}"] = i, k
         if name not in known:
-            raise WorldError(unknown_name("joint", name, known))
+            raise WorldError(unknown_name("joint", name, known), "no_joint")
         state = self._engine.state
         return float(state.joint_pos[known[name]]), float(state.joint_vel[known[name]])
 
@@ -232,7 +233,7 @@ class Entities:
             EngineError: The engine cannot take it.
         """
         if name in self.models:
-            raise WorldError(f"there is a model '{name}' already")
+            raise WorldError(f"there is a model '{name}' already", "exists")
         if not name or "::" in name or "/" in name:
             raise WorldError(f"'{name}' is no name for a model: leave out '::' and '/'")
         if not (np.abs(pose.pos) <= MAX_NUMBER).all():
@@ -388,5 +389,5 @@ def _state(pose: Pose, vel: Sequence[float], rate: Sequence[float]) -> np.ndarra
 
 def _named(kind: str, name: str, known: Mapping[str, Frame]) -> Frame:
     if name not in known:
-        raise WorldError(unknown_name(kind, name, known))
+        raise WorldError(unknown_name(kind, name, known), f"no_{kind}")
     return known[name]

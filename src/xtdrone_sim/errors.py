@@ -12,7 +12,16 @@ class EngineError(XtdroneError):
 
 
 class WorldError(XtdroneError):
-    """A model, link or frame that the world does not have, or that cannot be changed so."""
+    """A model, link or frame that the world does not have, or that cannot be changed so.
+
+    Attributes:
+        code: As of ControlError.
+    """
+
+    def __init__(self, message: str, code: str = ""):
+        """Has a text, and a code for what is missing or there already."""
+        super().__init__(message)
+        self.code = code
 
 
 class WindError(XtdroneError):

@@ -13,6 +13,7 @@ from xtdrone_autopilot.navigation.mission_items import (
     CIRCLE_INCLUSION,
     DO_JUMP,
     FENCE,
+    FLYING,
     GIMBAL,
     LAND,
     MISSION,
@@ -21,6 +22,7 @@ from xtdrone_autopilot.navigation.mission_items import (
     PLACED,
     RALLY,
     RTL,
+    TAKEOFF,
     VTOL_LAND,
     Item,
     fence_of,
@@ -112,6 +114,15 @@ def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
             for seq, item in enumerate(mission)
             if item.command in OF_VTOLS
         )
+    if kind[0] == ROVER:
+        report.errors.extend(
+            f"item {seq} ({item.name}) is for what flies, which {spec.type} does not"
+            for seq, item in enumerate(mission)
+            if item.command in FLYING
+        )
+    elif kind[0] == FIXED_WING and vtol[0] == NOT_VTOL and mission:
+        if not any(item.command == TAKEOFF for item in mission):
+            report.errors.append("it has no take-off (NAV_TAKEOFF), which a fixed wing needs")
     _distance(mission, origin, home, store, report)
     _planned_home(plan, origin, scenario.world, report)
     if plan.items[FENCE]:
@@ -228,7 +239,7 @@ def _planned_home(plan: Plan, origin: Sequence[float], world: str, report: Repor
     if far > _FAR_HOME:
         report.warnings.append(
             f"its planned home is {far / 1000.0:.1f} km from the origin of "
-            f"world '{world}', where vehicles start"
+            f"world '{world}', where vehicles start: PLAN*1 moves it there"
         )
 
 

@@ -67,6 +67,41 @@ class Simulation:
 
     step_us = STEP_US
 
+    # An attribute that it does not have cannot be set: it would do nothing, without a word.
+    __slots__ = (
+        "__weakref__",
+        "_agent",
+        "_built",
+        "_closed",
+        "_ended",
+        "_events",
+        "_films",
+        "_sensors",
+        "_started",
+        "_stopping",
+        "_summaries",
+        "autopilot",
+        "console",
+        "engine",
+        "entities",
+        "figures",
+        "fleet",
+        "folder",
+        "log_gaps",
+        "monitor",
+        "observers",
+        "pacer",
+        "parts",
+        "plant",
+        "race",
+        "rendered",
+        "requests",
+        "scenario",
+        "sensor_suite",
+        "t_us",
+        "world",
+    )
+
     def __init__(
         self,
         scenario: Scenario,

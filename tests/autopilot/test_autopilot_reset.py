@@ -108,6 +108,7 @@ def assert_same_logs(fresh, later, shift_us):
                 ), (topic.name, field)
 
 
+@pytest.mark.slow
 def test_a_saved_flight_goes_on_bit_for_bit(tmp_path):
     one = start(tmp_path, "one", wind="mean=3,1,0 dryden=5")
     fly(one, 5, {0: 0, 1: 0, 2: 0})

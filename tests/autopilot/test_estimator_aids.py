@@ -66,6 +66,7 @@ def low_without_range():
     return fly(low, 30, suite=suite("m8n"), since=10, EKF2_RNG_CTRL=0)
 
 
+@pytest.mark.slow
 def test_range_finder_steadies_the_height_near_the_ground(low_without_range):
     _, without = low_without_range
     ekf, log = fly(low, 30, suite=suite("m8n"), since=10)
@@ -83,6 +84,7 @@ def test_range_finder_as_the_height_reference(low_without_range):
     assert np.all(ekf.flags & GPS_USED) and not ekf.reset_count.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control, moves", [(1, False), (2, True)])
 def test_high_above_the_ground_range_aids_only_where_it_is_told_to(control, moves):
     def roof(batch, k):  # 8 m up, the ground rises by 1 m
@@ -161,6 +163,7 @@ def test_ranges_that_cannot_be_are_left_out():
     assert np.abs(log["pos"][:, :, 2]).max() < 0.4
 
 
+@pytest.mark.slow
 def test_airspeed_tells_the_wind():
     ekf, _log = fly(flights.circles, 40, suite=suite(), wind=WIND, since=30, EKF2_ARSP_THR=3)
     np.testing.assert_allclose(ekf.wind, WIND[:, :2], atol=0.3)
@@ -200,6 +203,7 @@ def glide(turn, seconds, **parameters):
     )[0]
 
 
+@pytest.mark.slow
 def test_sideslip_tells_the_wind_in_turns():
     ekf = glide(0.3, 60, EKF2_FUSE_BETA=1)
     np.testing.assert_allclose(ekf.wind, WIND[:, :2], atol=0.1)  # found 0.033
@@ -208,6 +212,7 @@ def test_sideslip_tells_the_wind_in_turns():
     assert np.all(np.isnan(without.wind)) and not np.any(without.flags & SIDESLIP_USED)
 
 
+@pytest.mark.slow
 def test_sideslip_tells_the_wind_across_a_straight_flight():
     """The airspeed tells that along the nose: 0.11 m/s are left across it, 0.9 to 1.9 without."""
     with_it, without = (
@@ -358,6 +363,7 @@ def test_vision_in_the_place_of_gps():
     assert np.sqrt(np.mean(np.abs(errors[2500:]).max(axis=1) ** 2)) < 0.05
 
 
+@pytest.mark.slow
 def test_gps_is_the_reference_while_vision_drifts():
     errors, _, ekf = with_vision(Vision((0.1, -0.1, 0.05)), 40, lambda t: True)
     assert np.linalg.norm(errors[-1]) < 0.6  # vision is 6 m off by now

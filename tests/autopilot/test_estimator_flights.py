@@ -44,6 +44,7 @@ def test_errors_stay_within_three_sigma(name, gps):
     assert np.all(log["att_std"][-1] < np.radians((1.5, 1.5, 3.0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["circles", "steps"])
 def test_attitude_with_turn_on_biases_once_it_has_manoeuvred(name):
     _, log = fly(flights.FLIGHTS[name], 50, since=35)
@@ -84,6 +85,7 @@ def test_biases_are_found():
     assert np.abs(accel - (0, 0, GRAVITY)).max() > 0.3  # there was something to find
 
 
+@pytest.mark.slow
 def test_antenna_off_the_centre_is_accounted_for():
     antenna = (0.6, 0.3, 0.5)
     ekf = Ekf(N, ORIGIN, FIELD)

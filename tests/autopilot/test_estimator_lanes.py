@@ -11,6 +11,7 @@ from xtdrone_dynamics.lane_numbers import LANES
 MANY = LANES + 3  # a block and a part of one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", flights.FLIGHTS)
 def test_vehicles_in_lanes_have_the_bits_of_vehicles_alone(name):
     few, _ = fly(flights.FLIGHTS[name], 15, 2, suite=sensors(2))

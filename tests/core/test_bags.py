@@ -41,6 +41,14 @@ def test_transforms_are_the_vehicle_s_in_the_root(tmp_path, kind):
     assert np.allclose(table[:, 4:], (0, 0, np.sqrt(0.5), np.sqrt(0.5)))
 
 
+def test_px4_s_odometry_becomes_east_north_up(tmp_path):
+    with bags.opened(pose_bags.write(tmp_path, "ros2.mcap", "px4")) as bag:
+        table = bag.poses()["/px4"]
+    assert np.allclose(table[:, 0], 10.0 + TIMES)
+    assert np.allclose(table[:, 1:4], EXPECTED)
+    assert np.allclose(table[:, 4:], (0, 0, 0, 1), atol=1e-6)  # east is yaw 0
+
+
 def test_messages_without_a_stamp_have_the_recording_s_time(tmp_path):
     with bags.opened(pose_bags.write(tmp_path, "ros1.bag", "pose", stamped=False)) as bag:
         assert np.allclose(bag.poses()["/pose"][:, 0], TIMES, atol=1e-8)

@@ -6,14 +6,16 @@
 #   tests/first_hour/first_hour.sh                       Debian 12, from the mirror that apt uses here
 #   tests/first_hour/first_hour.sh jammy MIRROR KEYRING  Ubuntu 22.04, main and universe
 #   tests/first_hour/first_hour.sh --keep ...            the root stays, below /var/tmp/xtdrone-first-hour
+#   tests/first_hour/first_hour.sh --demo ...            only `make demo`, with what it sets up, and sizes
 #
 # The packages of the bare root, and what the set-up adds, go into tests/data/system_packages. Only
 # the set-up has the network; all else runs in a network namespace of its own.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-case "${1:-}" in -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
-keep=0
+case "${1:-}" in -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+keep=0 demo=0
 if [ "${1:-}" = --keep ]; then keep=1; shift; fi
+if [ "${1:-}" = --demo ]; then demo=1; shift; fi
 release=${1:-bookworm}
 mirror=${2:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
     awk '/\/debian\/?$/ { print; exit }')}
@@ -37,6 +39,9 @@ in_root() {
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
             bash -c "mkdir -p $HOME_OF && cd $HOME_OF && $COMMAND"'
 }
+
+# size NAME: notes how large the root is.
+size() { printf '%-12s %6d MB\n' "$1" "$(du -smx "$root" | cut -f 1)" >>"$results"; }
 
 # step NAME COMMAND...: runs it with a log of its own, and notes its time and status.
 step() {
@@ -99,15 +104,24 @@ step bare-root bare_root || { tail -n 3 "$base/$release.bare-root.log"; exit 1; 
 checkout
 step make in_root host "apt-get -q update && apt-get -q install -y --no-install-recommends make" ||
     exit 1
-packages >"$base/$release.before"
-step set-up in_root host "make setup" || { tail -n 3 "$base/$release.set-up.log"; exit 1; }
-record
-step doctor in_root none ". scripts/env.sh && xtdrone doctor" || failed=1
-step demo in_root none "make demo" || failed=1
-step pages in_root none ". scripts/env.sh && pytest -q tests/integration/test_documentation.py" ||
-    failed=1
-step commands in_root none ". scripts/env.sh && python tests/first_hour/walk.py" || failed=1
-step slips in_root none ". scripts/env.sh && pytest -q tests/first_hour" || failed=1
+if [ "$demo" = 1 ]; then
+    size bare
+    step set-up in_root host "make setup-demo" || { tail -n 3 "$base/$release.set-up.log"; exit 1; }
+    in_root none "rm -rf /root/.cache/pip; apt-get clean"
+    size set-up
+    step again in_root none "make setup-demo" || failed=1
+    step demo in_root none "make demo" || failed=1
+else
+    packages >"$base/$release.before"
+    step set-up in_root host "make setup" || { tail -n 3 "$base/$release.set-up.log"; exit 1; }
+    record
+    step doctor in_root none ". scripts/env.sh && xtdrone doctor" || failed=1
+    step demo in_root none "make demo" || failed=1
+    step pages in_root none ". scripts/env.sh && pytest -q tests/integration/test_documentation.py" ||
+        failed=1
+    step commands in_root none ". scripts/env.sh && python tests/first_hour/walk.py" || failed=1
+    step slips in_root none ". scripts/env.sh && pytest -q tests/first_hour" || failed=1
+fi
 echo
 echo "$(. "$root/etc/os-release"; echo "$PRETTY_NAME") in a bare root, $(nproc) cores"
 cat "$results"

@@ -33,6 +33,7 @@ def runs(tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
+@pytest.mark.slow
 def test_nine_fly_three_formations_and_land(runs):
     folder, summary = simple_run.run(9, noise=0.05)
     assert [row["name"] for row in summary["formations"]] == ["cube", "pyramid", "triangle"]
@@ -48,6 +49,7 @@ def test_nine_fly_three_formations_and_land(runs):
     assert names == ["armed", "airborne", *["formation", "settled"] * 3, "return", "land", "landed"]
 
 
+@pytest.mark.slow
 def test_two_runs_with_one_seed_leave_the_same_log(runs):
     first, _ = simple_run.run(6, ("T", "diamond"), "consensus", Radio(0.1, 0.2), 7, 0.05)
     second, _ = simple_run.run(6, ("T", "diamond"), "consensus", Radio(0.1, 0.2), 7, 0.05)
@@ -525,6 +527,7 @@ def test_a_leader_alone_moves_its_pattern_smoothly():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["centralised", "consensus", "consensus_acceleration"])
 def test_a_formation_stays_above_the_ground(scheme):
     simulator, service = SimpleSimulator(grid(9)), FormationService(9, scheme)

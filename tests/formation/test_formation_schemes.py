@@ -109,6 +109,7 @@ def test_followers_keep_their_slots_behind_a_moving_leader(name):
     assert worst < {"consensus": 0.35, "consensus_acceleration": 0.6}.get(name, 0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCHEMES.names())
 def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
     simulator = airborne(9)
@@ -120,6 +121,7 @@ def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
     assert 0.15 < formation.network.lost / formation.network.sent < 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCHEMES.names())
 def test_the_formation_holds_when_the_leader_falls_silent(name):
     simulator = airborne(9)
@@ -183,6 +185,7 @@ def crowded_cases():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", crowded_cases())
 def test_no_deadlock_without_a_planned_transition(case):
     """Each goes straight for its goal; avoidance alone leads everybody there."""
@@ -201,6 +204,7 @@ def test_no_deadlock_without_a_planned_transition(case):
     np.testing.assert_allclose(simulator.pos[1:] - [0.0, 0.0, 60.0], goal, atol=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0.6, 0, 0.8)])
 def test_no_deadlock_against_one_that_stands_in_the_way(direction):
     class Through(CentralisedFollower):
@@ -252,6 +256,7 @@ def test_avoidance_is_continuous(place, step, seed):
     assert np.abs(difference).max() <= 200.0 * step
 
 
+@pytest.mark.slow
 def test_an_own_scheme_takes_few_lines():
     """A follower that only looks at where its neighbours are."""
 

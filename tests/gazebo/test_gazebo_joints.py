@@ -133,9 +133,9 @@ def test_the_shipped_gimbal_looks_at_a_region_of_interest():
         f.ready()
         f.autopilot.missions.set_roi(0, place)
         f.run(2)
-        assert jointed.off_axis(f.simulation, "gimbal_camera", place) < 2.0
+        assert jointed.off_axis(f.simulation, "cgo3_camera_link", place) < 2.0
         f.autopilot.missions.set_roi(0, None)
         f.run(2)
-        np.testing.assert_allclose(jointed.looks(f.simulation, "gimbal_camera"), 0.0, atol=2.0)
+        np.testing.assert_allclose(jointed.looks(f.simulation, "cgo3_camera_link"), 0.0, atol=2.0)
     finally:
         f.simulation.close()

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
+import bench_setup
 import report
 import results
 
@@ -69,6 +70,26 @@ def test_rows_are_replaced_beside_the_machine_and_the_table_has_ratios(runs, mon
     assert lines[1] == "over peer [times] – 2 4 2.00 times as good".split()
     assert lines[2] == "time [s] 3 2 4 0.50 times as good, goal missed".split() and len(lines) == 3
     assert report.table(found, "a").endswith("| not run | s | – | 2 | – |\n")
+
+
+def test_set_up_is_measured_by_the_table_of_the_first_hour():
+    table = """Debian GNU/Linux 12 (bookworm) in a bare root, 2 cores
+bare-root       20 s   status 0
+bare           300 MB
+set-up         110 s   status 0
+set-up        1420 MB
+again            1 s   status 0
+demo            15 s   status {}
+"""
+    rows = bench_setup.rows_of(table.format(0), results.Work())
+    assert [(params["what"], value) for params, value, _ in rows] == [
+        ("first", 110),
+        ("second", 1),
+        ("demonstration", 15),
+        ("size", 1120),
+    ]
+    with pytest.raises(SystemExit, match="demo done"):
+        bench_setup.rows_of(table.format(1), results.Work())
 
 
 def test_each_figure_has_a_benchmark_and_stands_on_the_page():

@@ -21,6 +21,7 @@ import pytest
 import xtdrone as xd
 from own_ports import LATEST
 from xtdrone_core import command
+from xtdrone_core.scenario.scenario_options import scenario_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -71,9 +72,9 @@ def pages_with(language):
     ]
 
 
-def command_lines():
+def command_lines(pages=PAGES):
     """Every line of every shell block, as words; continued lines are one."""
-    for page in PAGES:
+    for page in pages:
         for block in blocks(page):
             if block.language == "sh":
                 for line in block.code.replace("\\\n", " ").splitlines():
@@ -175,6 +176,28 @@ def test_commands_exist(words):
         assert (ROOT / words[1]).exists() or words[1].startswith(".setup/"), words[1]
     elif words[0].startswith("scripts/"):
         assert (ROOT / words[0]).is_file(), words[0]
+
+
+def of_long_pages():
+    """Commands of the pages that are not run, but for those with files that only the reader has."""
+    for case in command_lines(page for page in PAGES if page.stem in LONG):
+        (words,) = case.values
+        if words[0] == "xtdrone" and not re.search("my_|--out|~/|[$]", " ".join(words)):
+            yield case
+
+
+@pytest.mark.parametrize("words", list(of_long_pages()))
+def test_values_of_pages_that_are_not_run(words, runs, monkeypatch):
+    """What only shows or checks is executed; of what flies the scenario is made."""
+    monkeypatch.chdir(ROOT)
+    if words[1] in ("list", "vehicle") or words[1:3] == ["mission", "check"]:
+        assert command.main(words[1:]) == 0
+    elif words[1] in ("fly", "sim"):
+        args = command.build_parser(words[1:]).parse_args(words[1:])
+        scenario_of(args, speed=0.0)
+        if args.mission:
+            vehicle = ["--vehicle", args.vehicle] if args.vehicle else []
+            assert command.main(["mission", "check", args.mission, *vehicle]) == 0
 
 
 def takes(words):

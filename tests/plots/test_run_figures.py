@@ -1,12 +1,15 @@
 """`xtdrone plot` of a run: figures, signals, what it refuses, completion."""
 
 import argparse
+import warnings
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from xtdrone_autopilot.ulog import plots as ulog_plots
+from xtdrone_autopilot.ulog.reader import FlightLog
 from xtdrone_core import command, plot_style
 from xtdrone_core.runs import run_folder
 from xtdrone_plots import commands, figures, signals
@@ -175,6 +178,21 @@ def test_bad_input_is_one_line(runs, capsys, words, error):
 def test_a_folder_that_is_no_run_is_told(tmp_path, capsys):
     assert command.main(["plot", str(tmp_path)]) == 1
     assert "it has no scenario.yaml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n, seconds", [(1, 0.02), (3, 0.1)])
+def test_a_short_run_is_drawn_without_a_warning(tmp_path, monkeypatch, n, seconds):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    words = ["--vehicles", f"iris*{n}", "--duration", str(seconds), "--speed", "0"]
+    assert command.main(["sim", *words, "--name", "short"]) == 0
+    folder = tmp_path / "short"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = Run(folder)
+        assert figures.draw(run, list(figures.FIGURES), tmp_path, ".png")
+        plot_style.save(signals.draw(run, [["truth.z", "estimate.vx"]]), tmp_path / "signals.png")
+        log = FlightLog(next(folder.glob("ulog/*/*.ulg")))
+        assert ulog_plots.draw(log, tmp_path)
 
 
 def test_names_are_completed(runs):

@@ -95,7 +95,7 @@ def test_a_users_script_finds_gazebos_services(running, engine):
     assert said["physics"] == [0.004, pytest.approx(-9.8, abs=0.01), False]
     assert said["links"][:2] == ["base_link", "imu_link"] and "rotor_3" in said["links"]
     assert said["spawned"] == [True, "SpawnModel: Successfully spawned entity"]
-    assert said["again"][0] is False and "already" in said["again"][1]
+    assert said["again"] == [False, "SpawnModel: Failure - entity already exists."]
     assert said["fallen"] == pytest.approx([8.0, 0.0, 0.1], abs=0.01)
     x, y, z = said["states"]["iris_0"]
     assert said["seen"] == pytest.approx([8.0 - x, 0.0 - y, 0.1 - z], abs=0.01)
@@ -107,10 +107,19 @@ def test_a_users_script_finds_gazebos_services(running, engine):
     assert said["moved"] == [True, pytest.approx([0.0, 4.0], abs=0.02)]
     assert said["by topic"] == pytest.approx([-5.0, -5.0, 0.1], abs=0.02)
     refused = {name: words for name, words in said.items() if " (" in name}
-    assert len(refused) == 5
+    assert len(refused) == 7
     for success, reason in refused.values():
         assert success is False and len(reason) > 30 and "Traceback" not in reason
-    assert "choose one of" in refused["get_model_state ('nobody', '')"][1]
+    for call, words in (
+        ("get_model_state ('nobody', '')", "GetModelState: model does not exist"),
+        ("get_model_state ('box', 'nowhere')", "GetModelState: reference relative_entity_name not"),
+        ("delete_model ('iris_0',)", "DeleteModel: 'iris_0' is a vehicle"),
+        ("delete_model ('nobody',)", "DeleteModel: model does not exist"),
+        ("get_link_state ('iris_0::wing', '')", "GetLinkState: link does not exist"),
+        ("spawn_sdf_model ('bad', '<sdf')", "SpawnModel: Failure - bad:1: not well-formed XML"),
+        ("set_physics_properties ()", "SetPhysicsProperties: the step is PX4's 4 ms"),
+    ):
+        assert refused[call][1].startswith(words)
     assert "only inserted models" in refused["delete_model ('iris_0',)"][1]
     assert said["paused"] == [True, True]
     assert said["reset"] == pytest.approx([0.0, 0.0], abs=0.01)

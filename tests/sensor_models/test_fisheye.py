@@ -8,8 +8,10 @@ import pytest
 
 from drawing import draws
 from sensor_models import fisheye, lens
+from sensor_models.cameras import cameras_of
 from sensor_models.errors import SensorError
 from sensor_models.ros_messages import camera_info
+from xtdrone_core import SensorBlock
 
 cv2 = pytest.importorskip("cv2")
 calibration = pytest.importorskip("calibration", reason="OpenCV is not installed here")
@@ -56,6 +58,37 @@ def test_a_lens_that_folds_ends_there():
     x, _ = lens.normalised_coordinates(camera((-0.35, 0.0, 0.0, 0.0)))
     fold = math.sqrt(1.0 / (3.0 * 0.35))  # where the slope of theta_d is 0
     assert math.atan(np.nanmax(x)) == pytest.approx(fold, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "kind, distance",
+    [
+        ("equidistant", lambda theta: theta),
+        ("stereographic", lambda theta: 2.0 * np.tan(0.5 * theta)),
+        ("equisolid_angle", lambda theta: 2.0 * np.sin(0.5 * theta)),
+        ("orthographic", np.sin),
+    ],
+)
+def test_gazebo_s_wide_angle_cameras_have_their_lens(kind, distance):
+    given = {"horizontal_fov": "2.6", "lens": {"type": kind}}
+    given["image"] = {"width": "640", "height": "480"}
+    block = SensorBlock("camera", "eye", (0, 0, 0), (0, 0, 0, 1), {"camera": given})
+    (shot,) = cameras_of(block)
+    assert shot.is_fisheye
+    angles = np.linspace(0.01, 1.3, 30)
+    points = np.column_stack([np.sin(angles), np.zeros(30), np.cos(angles)])
+    focal = 320.0 / distance(1.3)  # the image's width has the horizontal field of view
+    found = lens.project(shot, points)[:, 0] - shot.cx
+    np.testing.assert_allclose(found, focal * distance(angles), rtol=2e-3)
+
+
+def test_other_types_of_lenses_are_named():
+    given = {"lens": {"type": "custom"}}
+    with pytest.raises(SensorError, match="unknown lens type of camera 'eye' 'custom'.*stereogr"):
+        cameras_of(SensorBlock("camera", "eye", (0, 0, 0), (0, 0, 0, 1), {"camera": given}))
+    given = {"lens": {"type": "gnomonical"}}
+    (shot,) = cameras_of(SensorBlock("camera", "e", (0, 0, 0), (0, 0, 0, 1), {"camera": given}))
+    assert not shot.is_fisheye
 
 
 @draws

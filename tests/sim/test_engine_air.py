@@ -460,6 +460,7 @@ def test_vehicle_show_prints_figures_and_sensors_and_draws_the_rotors(tmp_path, 
     assert picture.stat().st_size > 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MULTIROTORS)
 def test_vehicle_show_as_json_has_every_rotor_and_every_sensor(capsys, name):
     assert main(["vehicle", "show", name, "--json"]) == 0

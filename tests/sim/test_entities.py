@@ -1,11 +1,13 @@
 """Models and links under Gazebo's names: states, moves, inserted models, pushes."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 from boxes import BOX, FREE, STATIC, state, step
 from xtdrone_core import Scenario, XtdroneError
-from xtdrone_core.scenario.vehicles import parse_vehicles
+from xtdrone_core.scenario.vehicles import fleet, parse_vehicles
 from xtdrone_dynamics.quaternion import from_euler
 from xtdrone_sim.control.world_requests import handlers
 from xtdrone_sim.errors import SdfError, WorldError
@@ -157,6 +159,7 @@ def test_a_reset_of_all_puts_inserted_models_back(simulation):
     assert state(simulation, "box") == pytest.approx([5, 5, 1.5, 0, 0, 0, 1] + [0] * 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "act, error, said",
     [
@@ -208,6 +211,7 @@ GOOD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "op, change, said",
     [
@@ -276,3 +280,28 @@ def test_a_force_in_the_axes_of_a_link_is_turned_as_gazebo_ros_does(simulation):
         gained = simulation.state.vel[0] - before
         assert gained[:2] == pytest.approx(np.array(sign) * np.linalg.norm(gained[:2]), abs=1e-3)
         assert np.linalg.norm(gained[:2]) > 0.05
+
+
+def test_what_is_missing_has_a_code_for_programs():
+    with contextlib.closing(Simulation(Scenario(fleet("iris", 1)), links=False)) as s:
+        for call, code in (
+            (lambda: s.entities.model("nobody"), "no_model"),
+            (lambda: s.entities.link("iris_0::wing"), "no_link"),
+            (lambda: s.entities.frame("nowhere"), "no_frame"),
+            (lambda: s.entities.joint("elbow"), "no_joint"),
+            (lambda: s.insert(FREE, "iris_0"), "exists"),
+            (lambda: s.remove("iris_0"), ""),
+        ):
+            with pytest.raises(WorldError) as error:
+                call()
+            assert error.value.code == code
+
+
+def test_the_gimbal_of_a_typhoon_has_px4_s_names():
+    with contextlib.closing(Simulation(Scenario(fleet("typhoon_h480", 1)), links=False)) as s:
+        links = s.entities.describe("typhoon_h480_0")["links"]
+        assert {"cgo3_vertical_arm_link", "cgo3_horizontal_arm_link", "cgo3_camera_link"} < {*links}
+        camera = s.entities.link("typhoon_h480_0::cgo3_camera_link")
+        above_ground = s.entities.relative(camera, "ground_plane::link")
+        assert 0.0 < above_ground[2] < 0.5
+        assert s.entities.joint("cgo3_camera_joint")[0] == pytest.approx(0.0, abs=1e-3)

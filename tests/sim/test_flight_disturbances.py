@@ -63,6 +63,7 @@ def test_a_tank_that_drains_and_a_payload_that_is_dropped():
     assert abs(between(rows, 12.0, 13.0).height - HEIGHT).max() < 0.35
 
 
+@pytest.mark.slow
 def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
     simulation, rows = fly(
         "typhoon_h480",

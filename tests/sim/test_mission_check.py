@@ -284,6 +284,24 @@ def test_what_drives_does_not_end_in_the_air(check, vehicle):
     assert "path: 40 m" in lines[1] and "highest 0 m" in lines[1]
 
 
+@pytest.mark.parametrize(
+    "vehicle, items, said",
+    [
+        ("rover", [item(TAKEOFF, up=5), item(WAYPOINT, 9)], "item 0 (MAV_CMD_NAV_TAKEOFF) is for"),
+        ("boat", [item(WAYPOINT, 9), item(LAND, 9)], "item 1 (MAV_CMD_NAV_LAND) is for what flies"),
+        ("plane", [item(WAYPOINT, 90, 0, 40), item(LAND, 9)], "it has no take-off (NAV_TAKEOFF)"),
+        (
+            "iris",
+            [item(VTOL_TAKEOFF, up=9), item(LAND)],
+            "item 0 (MAV_CMD_NAV_VTOL_TAKEOFF) is for",
+        ),
+    ],
+)
+def test_what_the_vehicle_would_refuse_is_an_error(check, vehicle, items, said):
+    status, lines = check(items, "--vehicle", vehicle)
+    assert status == 1 and any(line.startswith(f"ERROR: {said}") for line in lines), lines
+
+
 def test_what_lands_and_then_only_acts_does_not_end_in_the_air(check):
     _, lines = check([item(WAYPOINT, 5, 0, 9), item(LAND, 5), plain(2501)])
     assert not any("in the air" in line for line in lines), lines
@@ -303,3 +321,13 @@ def test_a_plan_of_elsewhere_is_checked_where_it_would_fly(tmp_path, capsys, hom
     assert both == ["iris_0:", *alone, "iris_1:", *alone]
     assert main(["mission", "check", f"{path}*2"]) == 1
     assert "2 plans for 1 vehicles" in capsys.readouterr().err
+
+
+def test_a_plan_for_all_is_checked_for_each_type(tmp_path, capsys):
+    path = plan_data.write(tmp_path / "a.plan", item(WAYPOINT, 9, 0, 5), item(LAND, 9))
+    assert main(["mission", "check", str(path), "--vehicles", "iris*2, rover"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.endswith(":")] == ["iris_0:", "rover_2:"]
+    assert [line for line in lines if "ERROR" in line] == [
+        "ERROR: item 1 (MAV_CMD_NAV_LAND) is for what flies, which rover does not"
+    ]

@@ -187,6 +187,7 @@ def test_stacks_with_a_process_start_and_stop_with_their_vehicles(monkeypatch):
     assert [one.closed for one in made] == [True, True] and made[0].left == made[1].left == []
 
 
+@pytest.mark.slow
 def test_one_of_a_group_leaves(monkeypatch):
     made = []
     monkeypatch.setattr(second_stack.OwnClock, "made", made)

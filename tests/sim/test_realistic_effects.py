@@ -33,6 +33,7 @@ def test_the_sun_rises_in_the_east_and_is_gone_at_night():
     assert (low < high).all() and low[2] / low[0] < 0.5 * high[2] / high[0]  # a low sun is red
 
 
+@pytest.mark.slow
 def test_light_of_the_sky_falls_from_noon_to_night():
     levels = [sky.sky_of(sun.towards(hour, LATITUDE)).ambient.mean() for hour in (12, 19, 21, 24)]
     assert levels == sorted(levels, reverse=True) and levels[0] > 1e4 * levels[-1]

@@ -52,6 +52,7 @@ def scene_of(world, time_of_day="", weather="", specs=(), models=()):
     )
 
 
+@pytest.mark.slow
 @draws
 @pytest.mark.parametrize("elevation", [25.0, 40.0])
 def test_a_shadow_ends_at_height_over_tangent_of_the_suns_elevation(tmp_path, elevation):
@@ -74,6 +75,7 @@ def test_a_light_that_casts_no_shadows_casts_none(tmp_path):
     scene.close()
 
 
+@pytest.mark.slow
 @draws
 @pytest.mark.parametrize(
     "scene_text,weather,density",
@@ -184,6 +186,7 @@ def test_bad_options_are_refused_in_one_line(options, words):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_scenario_goes_before_the_worlds_file(tmp_path):
     world = yard(tmp_path, scene="<sky><time>18.5</time></sky><fog><type>exp2</type></fog>")
     assert world.sky_hour == 18.5 and world.fog.kind == "exp2"

@@ -379,6 +379,7 @@ def test_a_distant_imu_does_not_disturb_the_flight(tmp_path):
     assert float(found.reason.split()[2]) < 0.15
 
 
+@pytest.mark.slow
 def test_check_prints_a_line_on_each_model(tmp_path, capsys):
     model(tmp_path / "all" / "quad", quadrotor())
     model(tmp_path / "all" / "blind", quadrotor().replace(sensors("gps"), ""))

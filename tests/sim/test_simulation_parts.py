@@ -157,32 +157,32 @@ def asked():
     simulation = Simulation(
         Scenario(fleet("iris", 2), speed=0.0), links=False, control=ControlServer(Ports().control)
     )
-    simulation.said = []
-    simulation.console.say = lambda t_us, vehicle, severity, text: simulation.said.append(text)
-    yield simulation, simulation.requests.handle
+    said = []
+    simulation.console.say = lambda t_us, vehicle, severity, text: said.append(text)
+    yield simulation, simulation.requests.handle, said
     simulation.close()
 
 
 @pytest.mark.parametrize("speed", [1e-300, 1e-4, -1, 1e7, "1", None, [1], 10**400])
 def test_a_speed_that_makes_no_sense_is_refused(asked, speed):
-    simulation, handle = asked
+    simulation, handle, _ = asked
     with pytest.raises(ControlError, match="speed .* is not allowed: .* give 0, or 0.001 to 1e6"):
         handle("speed", {"speed": speed})
     assert simulation.pacer.speed == 0.0
 
 
 def test_a_request_that_fails_costs_a_line_and_not_the_fleet(asked, monkeypatch):
-    simulation, handle = asked
+    simulation, handle, said = asked
     monkeypatch.setitem(simulation.requests.handlers, "health", lambda request: 1 / 0)
     with pytest.raises(ControlError, match="request 'health' failed.*ZeroDivisionError"):
         handle("health", {})
-    assert len(simulation.said) == 1 and "request 'health' failed" in simulation.said[0]
+    assert len(said) == 1 and "request 'health' failed" in said[0]
     assert handle("status", {})["n"] == 2
 
 
 def test_a_slow_simulation_answers_while_it_waits(asked):
     """The wall time of one tick at this speed is 200 s."""
-    simulation, _ = asked
+    simulation, _, _ = asked
     simulation.pacer.set_speed(0.0001, 0)
     client = ControlClient()
     client.ask("stop")

@@ -9,12 +9,14 @@ import yaml
 
 cv2 = pytest.importorskip("cv2")
 
+import test_slam_formats
 from test_slam_formats import calibration
 
 from slam_wall import PARAMETERS
 from xtdrone_core.command import main
+from xtdrone_core.runs import bags
 from xtdrone_slam import SlamError
-from xtdrone_slam.datasets import kalibr, lenses
+from xtdrone_slam.datasets import export, kalibr, lenses
 from xtdrone_slam.datasets.calibration import (
     EQUIDISTANT,
     Camera,
@@ -22,6 +24,7 @@ from xtdrone_slam.datasets.calibration import (
     write_euroc,
     write_kalibr,
 )
+from xtdrone_slam.datasets.dataset import Dataset
 from xtdrone_slam.systems.vins_fusion import start as vins
 
 BENT = (0.02, -0.01, 0.004, -0.001)  # k1 to k4
@@ -152,3 +155,19 @@ def test_a_simulated_fisheye_is_recorded_with_its_calibration():
     camera = Camera.from_simulation(values, 20.0, (0.0, 0.0, 0.0))
     assert camera.distortion == BENT and camera.distortion_model == EQUIDISTANT
     assert camera.ros_distortion == list(BENT) and camera.ros_distortion_model == "equidistant"
+
+
+@pytest.mark.parametrize("form", ["euroc", "tum", "kitti", "rosbag"])
+def test_a_dataset_of_fisheyes_is_written_read_and_exported(tmp_path, monkeypatch, form):
+    monkeypatch.setattr(test_slam_formats, "calibration", fisheye)
+    writer, _, _ = test_slam_formats.record(tmp_path / "data")
+    writer.close()
+    dataset = Dataset(tmp_path / "data")
+    assert dataset.calibration == fisheye()
+    target = tmp_path / ("out.bag" if form == "rosbag" else "out")
+    export.export(dataset, form, target)
+    if form == "rosbag":
+        with bags.opened(target) as bag:
+            topics = [topic for topic in bag.topics if topic.endswith("camera_info")]
+            _, _, info = next(bag.messages(topics))
+        assert info.distortion_model == "equidistant" and list(info.D) == list(BENT)

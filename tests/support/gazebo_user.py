@@ -111,6 +111,8 @@ for name, kind, values in [
     ("get_model_state", GetModelState, ("nobody", "")),
     ("get_model_state", GetModelState, ("box", "nowhere")),
     ("delete_model", DeleteModel, ("iris_0",)),
+    ("delete_model", DeleteModel, ("nobody",)),
+    ("get_link_state", GetLinkState, ("iris_0::wing", "")),
     ("spawn_sdf_model", SpawnModel, ("bad", "<sdf", "", pose, "")),
     ("set_physics_properties", SetPhysicsProperties, ()),
 ]:

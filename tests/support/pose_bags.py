@@ -53,6 +53,11 @@ def pose_messages(store: Any, what: str, stamped: bool = True) -> list[tuple[str
             return t["nav_msgs/msg/Odometry"](header(k), "base_link", covariant, twist)
         if what == "transform":
             return transform(k, "map", "drone", position(k), 0.0)
+        if what == "px4":
+            x, y, z = position(k)  # east, north, up
+            q = np.array([np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)], np.float32)  # towards east
+            ned = np.array([y, x, -z], np.float32)
+            return t["px4_msgs/msg/VehicleOdometry"](10_000_000 + round(k * PERIOD_S * 1e6), ned, q)
         if what == "text":
             return t["std_msgs/msg/String"]("hello")
         # The map's frame is turned by a quarter, so that what moves to its right moves forward.
@@ -76,6 +81,8 @@ def write(folder: Path, kind: str, *whats: str, stamped: bool = True) -> Path:
 
     is_ros1 = kind == "ros1.bag"
     store = get_typestore(Stores.ROS1_NOETIC if is_ros1 else Stores.ROS2_HUMBLE)
+    odometry = "uint64 timestamp\nfloat32[3] position\nfloat32[4] q"
+    store.register(get_types_from_msg(odometry, "px4_msgs/msg/VehicleOdometry"))
     if is_ros1:
         transforms = "geometry_msgs/TransformStamped[] transforms"
         store.register(get_types_from_msg(transforms, "tf2_msgs/msg/TFMessage"))

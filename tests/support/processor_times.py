@@ -96,7 +96,9 @@ class Collector:
         if self._path:
             times = read(self._path) | self.times
             rounded = {name: row | {"s": round(row["s"], 2)} for name, row in times.items()}
-            self._path.write_text(json.dumps(rounded, indent=0, sort_keys=True) + "\n")
+            new = self._path.with_suffix(".new")  # so that none of the times before are lost
+            new.write_text(json.dumps(rounded, indent=0, sort_keys=True) + "\n")
+            new.replace(self._path)
 
 
 def pytest_addoption(parser):

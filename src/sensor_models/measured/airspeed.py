@@ -14,7 +14,9 @@ from ..noise import NoiseParameters, reading, set_channels
 from ..parameters import Tags, noise_of, values_of
 from ..sensor import STEP_US, Sensor, period_steps
 
-TAGS = Tags(kind="airspeed", preset="sdp33", sitl={"pubRate": ("rate", 1.0)})
+TAGS = Tags(
+    kind="airspeed", preset="sdp33", sitl={"pubRate": ("rate", 1.0), "update_rate": ("rate", 1.0)}
+)
 
 
 @dataclass(frozen=True)
@@ -114,4 +116,5 @@ SENSOR = Sensor(
     memory=[("pos", "f8", (3,)), ("axis", "f8", (3,))],  # body, from the centre of gravity [m]
     flag="airspeed_new",
     plugins=("gazebo_airspeed_plugin",),
+    types=("air_speed", "airspeed"),
 )

@@ -17,7 +17,11 @@ TAGS = Tags(
     kind="barometer",
     preset="ms5611",
     signed=("drift",),
-    sitl={"pubRate": ("rate", 1.0), "baroDriftPaPerSec": ("drift", 1.0)},
+    sitl={
+        "pubRate": ("rate", 1.0),
+        "update_rate": ("rate", 1.0),
+        "baroDriftPaPerSec": ("drift", 1.0),
+    },
 )
 
 
@@ -99,5 +103,5 @@ SENSOR = Sensor(
     memory=[("drift", "f8")],  # [Pa per step]
     flag="baro_new",
     plugins=("gazebo_barometer_plugin",),
-    types=("altimeter",),
+    types=("altimeter", "air_pressure"),
 )

@@ -63,7 +63,7 @@ def _sitl_densities(block: SensorBlock) -> dict[str, float]:
 TAGS = Tags(
     kind="gps",
     preset="m8n",
-    sitl={"pubRate": ("rate", 1.0), "updateRate": ("rate", 1.0)},
+    sitl=dict.fromkeys(("pubRate", "updateRate", "update_rate"), ("rate", 1.0)),
     prefixes=("horizontal_", "vertical_", "horizontal_velocity_", "vertical_velocity_"),
     read_apart=tuple(_SITL_TAGS),
     more=_sitl_densities,
@@ -276,5 +276,5 @@ SENSOR = Sensor(
     ],
     flag="gps_new",
     plugins=("gazebo_gps_plugin",),
-    types=("gps",),
+    types=("gps", "navsat"),
 )

@@ -22,6 +22,7 @@ TAGS = Tags(
     lists={"hard_iron": 3, "soft_iron": 9},
     sitl={
         "pubRate": ("rate", 1.0),
+        "update_rate": ("rate", 1.0),
         "noiseDensity": ("noise_density", _GAUSS),
         "randomWalk": ("random_walk", _GAUSS),
         "biasCorrelationTime": ("bias_correlation_time", 1.0),

@@ -80,5 +80,9 @@ def _camera_ros(sensor: SensorDescription, camera: dict[str, Any]) -> list[RosTo
 
 
 SENSOR = RenderedSensor(
-    kind="depth", types=("depth",), parts=cameras_of, instrument=DepthInstrument, ros=_ros
+    kind="depth",
+    types=("depth", "depth_camera", "rgbd_camera"),
+    parts=cameras_of,
+    instrument=DepthInstrument,
+    ros=_ros,
 )

@@ -227,7 +227,7 @@ def _ros(sensor: SensorDescription) -> list[RosTopic]:
 
 SENSOR = RenderedSensor(
     kind="lidar",
-    types=("ray", "gpu_ray"),
+    types=("ray", "gpu_ray", "lidar", "gpu_lidar"),
     parts=lambda block: (lidar_of(block),),
     instrument=LidarInstrument,
     ros=_ros,

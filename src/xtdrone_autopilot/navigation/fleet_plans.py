@@ -17,6 +17,7 @@ from xtdrone_dynamics.earth.geodesy import to_geodetic, to_local
 
 from ..errors import AutopilotError
 from .mission_items import (
+    CONDITION_GATE,
     DO_SET_HOME,
     DO_SET_ROI,
     DO_SET_ROI_LOCATION,
@@ -29,7 +30,11 @@ from .mission_items import (
 )
 from .plan_file import Plan, load
 
-_LOCATED = PLACED | FENCE_ITEMS | {RALLY_POINT, DO_SET_HOME, DO_SET_ROI, DO_SET_ROI_LOCATION}
+_LOCATED = (
+    PLACED
+    | FENCE_ITEMS
+    | {RALLY_POINT, DO_SET_HOME, DO_SET_ROI, DO_SET_ROI_LOCATION, CONDITION_GATE}
+)
 _NEAR_ZERO = math.radians(0.1)  # of a plan's home, where latitude 0 and longitude 0 are a place
 
 Place = tuple[float, float]  # latitude and longitude [rad]

@@ -55,6 +55,7 @@ from .mission_items import (
     DO_SET_ROI_NONE,
     DO_VTOL_TRANSITION,
     FENCE,
+    FLYING,
     LAND,
     LOITER_TIME,
     LOITER_TO_ALT,
@@ -78,7 +79,6 @@ _ID = {MISSION: "mission_id", FENCE: "fence_id", RALLY: "rally_points_id"}
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 _RADIUS = {LOITER_UNLIM: 2, LOITER_TIME: 2, LOITER_TO_ALT: 1}  # parameter with the radius
 _AT_CIRCLE = 1.0  # a turn begins this near to its circle [m]
-_FLYING = (TAKEOFF, LAND, LOITER_TO_ALT, LOITER_TURNS)  # what rovers and boats cannot do
 # Work on the current item: the item itself, a climb or an approach before it, a circle, or a turn
 # towards the course of a VTOL's transition, and the transition.
 _ITEM, _CLIMB, _APPROACH, _LEVEL, _CIRCLE, _ALIGN, _TRANSITION = range(7)
@@ -371,7 +371,7 @@ class Missions(Memory, ModeTask):
         acts = fence is not None and self._parameters.get(i, "GF_ACTION") > 0
         first = True
         for seq, item in enumerate(items):
-            if item.command in _FLYING and v["vehicle_type"] == ROVER:
+            if item.command in FLYING and v["vehicle_type"] == ROVER:
                 return (
                     f"mission item {seq} is for what flies: give a rover waypoints and places "
                     "to loiter at"

@@ -34,6 +34,7 @@ RTL, LAND, TAKEOFF, LOITER_TO_ALT, DELAY = 20, 21, 22, 31, 93
 VTOL_TAKEOFF, VTOL_LAND, DO_VTOL_TRANSITION = 84, 85, 3000
 CONDITION_DELAY, DO_JUMP, DO_CHANGE_SPEED, DO_SET_HOME, DO_LAND_START = 112, 177, 178, 179, 189
 DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI = 195, 197, 201
+CONDITION_GATE = 4501  # of a survey: what follows it is done once it is passed
 RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION = 5000, 5001, 5002
 CIRCLE_INCLUSION, CIRCLE_EXCLUSION, RALLY_POINT = 5003, 5004, 5100
 
@@ -65,12 +66,34 @@ _FLOWN = PLACED | {
     DO_SET_ROI_NONE,
     DO_SET_ROI,
     DO_VTOL_TRANSITION,
+    CONDITION_GATE,
 }
+# What rovers and boats cannot do.
+FLYING = frozenset({TAKEOFF, LAND, LOITER_TO_ALT, LOITER_TURNS})
 OF_VTOLS = frozenset({VTOL_TAKEOFF, VTOL_LAND, DO_VTOL_TRANSITION})
 GIMBAL = frozenset({204, 205, 1000, 1001})  # obeyed by a camera mount
 # What cameras, servos and grippers do: missions pass them by.
 PAYLOAD = frozenset(
-    {183, 187, 196, 200, 203, 206, 211, 214, 260, 530, 531, 532, 2000, 2001, 2003, 2500, 2501}
+    {
+        183,
+        187,
+        196,
+        200,
+        203,
+        206,
+        211,
+        214,
+        260,
+        530,
+        531,
+        532,
+        2000,
+        2001,
+        2003,
+        2500,
+        2501,
+        42600,
+    }
 )
 FENCE_ITEMS = frozenset(
     {RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION, CIRCLE_EXCLUSION}

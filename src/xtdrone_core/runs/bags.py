@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .. import files
+from .. import files, frames
 from ..errors import XtdroneError, shown
 
 if TYPE_CHECKING:  # an optional extra
@@ -27,8 +27,9 @@ POSES = {
     "geometry_msgs/msg/TransformStamped": ("transform.translation", "transform.rotation"),
     "nav_msgs/msg/Odometry": ("pose.pose.position", "pose.pose.orientation"),
 }
+PX4_ODOMETRY = "px4_msgs/msg/VehicleOdometry"  # north, east, down; quaternion wxyz
 TRANSFORMS = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
-WANTED = "PoseStamped, PoseWithCovarianceStamped, Odometry, TransformStamped or tf"
+WANTED = "PoseStamped, PoseWithCovarianceStamped, Odometry, TransformStamped, VehicleOdometry or tf"
 _STATIC = "/tf_static"
 _BODIES = ("base_link", "base_footprint")  # names of a vehicle's frame; the first that is there
 _MAX_LISTED = 12  # topics in a message
@@ -117,7 +118,8 @@ class BagReader:
             is_wanted: Tells by its name whether a topic's poses are wanted.
         """
         rows: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-        topics = [t for t, kind in self.topics.items() if kind in POSES and is_wanted(t)]
+        kinds = (*POSES, PX4_ODOMETRY)
+        topics = [t for t, kind in self.topics.items() if kind in kinds and is_wanted(t)]
         for topic, t_s, message in self.messages(topics):
             rows[topic].append((t_s, *pose(self.topics[topic], message)))
         return {topic: table for topic in rows if len(table := _clean(rows[topic]))}
@@ -190,7 +192,16 @@ class _Tree:
 
 
 def pose(kind: str, message: RosMessage) -> tuple[float, ...]:
-    """Returns position and quaternion xyzw of a message of a type in POSES, as seven numbers."""
+    """Returns position and quaternion xyzw of a message, as seven numbers.
+
+    Args:
+        kind: Its type: one of POSES, or PX4_ODOMETRY, whose axes become ENU and FLU.
+        message: The message.
+    """
+    if kind == PX4_ODOMETRY:
+        w, x, y, z = map(float, message.q)
+        north, east, down = map(float, message.position)
+        return east, north, -down, *map(float, frames.quat_enu_ned((x, y, z, w)))
     position, quat = (_attribute(message, path) for path in POSES[kind])
     return position.x, position.y, position.z, quat.x, quat.y, quat.z, quat.w
 
@@ -204,7 +215,10 @@ def _attribute(value: RosMessage, path: str) -> RosMessage:
 def _seconds(message: RosMessage, recorded_ns: int) -> float:
     """Returns the time of a message's header [s], or of the recording if it has none."""
     header = getattr(message, "header", None)
-    stamp_ns = header.stamp.sec * 1_000_000_000 + header.stamp.nanosec if header else 0
+    if header is None:
+        stamp_ns = int(getattr(message, "timestamp", 0)) * 1000  # of PX4's messages [us]
+    else:
+        stamp_ns = header.stamp.sec * 1_000_000_000 + header.stamp.nanosec
     return (stamp_ns or recorded_ns) * 1e-9
 
 

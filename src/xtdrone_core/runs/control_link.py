@@ -1,7 +1,8 @@
 """The control socket of a simulation: pause, step, speed, events, and its clock.
 
 Lines of JSON over TCP on loopback. A client sends {"op": NAME, ...} and gets one
-answer {"ok": true, ...} or {"ok": false, "error": TEXT}. After `subscribe` it
+answer {"ok": true, ...} or {"ok": false, "error": TEXT}, with a "code"
+where one of ControlError's says why. After `subscribe` it
 also gets a line {"tick": T_US, "truth": BASE64} at every 20 ms of simulated
 time; truth is (N, 13) float64: position, quaternion xyzw, velocity (world) and
 angular velocity (body). With tables: ["models", "links"], or one of them, it also gets
@@ -300,7 +301,7 @@ class ControlServer:
                 answer = handle(op, request) or {}
             self._send(client, {"ok": True, **answer})
         except ControlError as error:
-            self._refuse(client, str(error))
+            self._refuse(client, str(error), error.code)
 
     def _take_done(self, client: _Client, t_us: Any) -> None:  # a value of JSON
         if not isinstance(t_us, int) or not 0 <= t_us <= max(self._tick_us, 0):
@@ -319,8 +320,8 @@ class ControlServer:
         client.subscribed, client.barrier = True, request.get("barrier") is True
         client.tables = [name for name in TABLES if name in tables]
 
-    def _refuse(self, client: _Client, why: str) -> None:
-        self._send(client, {"ok": False, "error": why})
+    def _refuse(self, client: _Client, why: str, code: str = "") -> None:
+        self._send(client, {"ok": False, "error": why, **({"code": code} if code else {})})
 
     def _send(self, client: _Client, line: dict[str, Any]) -> None:
         try:
@@ -398,7 +399,9 @@ class ControlClient:
             elif line.get("ok"):
                 return line
             else:
-                raise ControlError(line.get("error", "the simulation refused"))
+                raise ControlError(
+                    line.get("error", "the simulation refused"), line.get("code", "")
+                )
 
     def ready(self, timeout: float) -> bool:
         """Returns whether next_tick() has something to read, at once or within the time-out [s]."""

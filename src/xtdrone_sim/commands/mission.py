@@ -58,11 +58,15 @@ def _check(args: argparse.Namespace) -> int:
     world = world_of(scenario)
     starts = [vehicle.pos for vehicle in scenario.vehicles]
     plans = of_fleet(args.file, starts, (world.latitude, world.longitude, world.altitude))
+    names, types = zip(*((vehicle.name, vehicle.type) for vehicle in scenario.vehicles))
+    # A plan for all is checked with the first vehicle of each type.
+    each = is_for_each(args.file)
+    which = range(len(plans)) if each else sorted(map(types.index, set(types)))
     status = 0
-    for i, plan in enumerate(plans if is_for_each(args.file) else plans[:1]):
-        report = check_plan(plan, scenario, i)
-        if len(plans) > 1 and is_for_each(args.file):
-            print(f"{scenario.vehicles[i].name}:")
+    for i in which:
+        report = check_plan(plans[i], scenario, i)
+        if len(which) > 1:
+            print(f"{names[i]}:")
         print("\n".join(report.lines()))
         status |= bool(report.errors)
     return int(status)

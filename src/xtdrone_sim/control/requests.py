@@ -13,6 +13,7 @@ from xtdrone_core.runs import parent
 from xtdrone_core.runs.control_link import ControlServer, pack
 from xtdrone_core.scenario.disturbances import parse_disturbance
 
+from ..errors import WorldError
 from ..rendering.frame_publisher import FramePublisher
 from . import world_requests
 from .controlled import Answer, ControlledSimulation, Handler, Request
@@ -89,6 +90,8 @@ class ControlRequests:
             return handler(request) or {}
         except ControlError:
             raise
+        except WorldError as error:
+            raise ControlError(str(error), error.code) from error
         except XtdroneError as error:
             raise ControlError(str(error)) from error
         except Exception as error:  # one request has failed: the fleet flies on

@@ -17,19 +17,27 @@ from xtdrone_core.vehicle import Rotor, Tyre
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thrust
 
 from ..errors import SdfError
-from .parts.actuators import by_joint, driven_joints, read_actuators, read_channels
+from .parts.actuators import (
+    ACTUATOR_PLUGINS,
+    by_joint,
+    driven_joints,
+    read_actuators,
+    read_channels,
+)
 from .parts.battery import read_battery
 from .parts.effects import read_effects
 from .parts.half_wings import read_half_wings
-from .parts.hulls import read_hulls
+from .parts.hulls import HULL_PLUGINS, read_hulls
 from .parts.links import Links, held_joints, read_links
 from .parts.tyres import read_tyres
-from .parts.wings import read_wings
+from .parts.wings import WING_PLUGINS, read_wings
+from .plugins import plugin_name, unread_plugins
 from .pose import Pose
 from .sdf_file import Element, noted, parse
-from .sdf_tree import Scope, name_of, plugin_name, pose_of, to_dict
+from .sdf_tree import Scope, name_of, number, pose_of, to_dict
 from .shapes import Shape, shapes_of
 
+_SHEET = 1e-3  # thickness of a plane of a vehicle [m]
 _LARGEST = 1e9  # mass, inertia, force and torque [kg, kg m^2, N, N m]
 
 
@@ -104,10 +112,22 @@ def _vehicle(path: Path, scope: Scope) -> Vehicle:
         shapes=_rolling(shapes, tyres),
         effects=read_effects(scope.own("effects")),
         battery=read_battery(scope.own("battery")),
-        remarks=tuple(remarks),
+        remarks=(*remarks, *unread_plugins(scope, _read_plugins(), _sensor_types())),
     )
     _check_magnitudes(vehicle)
     return vehicle
+
+
+def _read_plugins() -> set[str]:
+    """Names of the plugins that say something about a vehicle."""
+    of_sensors = {name for sensor in sensors().values() for name in sensor.plugins}
+    return {*ACTUATOR_PLUGINS, *WING_PLUGINS, *HULL_PLUGINS, *of_sensors}
+
+
+def _sensor_types() -> dict[str, str]:
+    """Types of SDF's <sensor> that are read, to kinds of sensors."""
+    declared: list[RenderedSensor | Sensor] = [*rendered_sensors().values(), *sensors().values()]
+    return {name: each.kind for each in declared for name in each.types}
 
 
 def _check_magnitudes(vehicle: Vehicle) -> None:
@@ -133,7 +153,14 @@ def _check_magnitudes(vehicle: Vehicle) -> None:
 def _shapes(scope: Scope, links: Links, remarks: list[str]) -> Iterator[Shape]:
     for shape in shapes_of(scope, remarks):
         body, pose = links.inside(shape.link, shape.pose)
-        yield replace(shape, pose=pose, body=body)
+        yield replace(_finite(shape), pose=pose, body=body)
+
+
+def _finite(shape: Shape) -> Shape:
+    """A shape, in place of a plane a sheet: engines have planes for the ground alone."""
+    return (
+        replace(shape, kind="box", size=(*shape.size, _SHEET)) if shape.kind == "plane" else shape
+    )
 
 
 def _rolling(shapes: Iterable[Shape], tyres: Sequence[Tyre]) -> tuple[Shape, ...]:
@@ -203,9 +230,13 @@ def _link_sensor(sensor: Element) -> tuple:
             return kind, {**to_dict(sensor), **to_dict(plugin)}
         if kind:
             return kind, to_dict(plugin)
-    kind = sensor.get("type")
-    declared: list[RenderedSensor | Sensor] = [*rendered_sensors().values(), *sensors().values()]
-    return {name: each.kind for each in declared for name in each.types}.get(kind), to_dict(sensor)
+    tags = to_dict(sensor)
+    if "lidar" in tags:  # as newer SDF calls it
+        tags["ray"] = tags.pop("lidar")
+    kind = _sensor_types().get(sensor.get("type"))
+    if kind in sensors() and number(sensor, "update_rate", 0.0) == 0.0:  # SDF's default: at will
+        tags.pop("update_rate", None)
+    return kind, tags
 
 
 def _kind_of_plugin(plugin: Element) -> str | None:

@@ -41,6 +41,9 @@ _XACRO_S = 60.0  # time-out of a file's rendering [s]
 _XACRO = re.compile(rb"\sxmlns:xacro\s*=")
 _EXPRESSION = re.compile(rb"\$[({]")
 _ROBOT = re.compile(rb"<robot[\s>]")
+_ROOT = re.compile(rb"<[A-Za-z_][\w:.-]*")
+_DECLARED = re.compile(rb"\sxmlns:([\w.-]+)\s*=")
+_PREFIX = re.compile(rb"</?([A-Za-z_][\w.-]*):[A-Za-z_]|\s([A-Za-z_][\w.-]*):[A-Za-z_][\w.-]*\s*=")
 _DECLARATION = re.compile(rb"<\?xml[^>]*\?>")
 
 
@@ -99,7 +102,18 @@ def _root(data: bytes, name: str) -> Element:
     """The root element of a document."""
     # Gazebo's parser takes a declaration that stands behind a comment, as templates leave it.
     data = _DECLARATION.sub(lambda found: b" " * len(found[0]) if found.start() else found[0], data)
-    return files.parse_xml(data, name, SdfError)
+    return files.parse_xml(_with_namespaces(files.without_comments(data)), name, SdfError)
+
+
+def _with_namespaces(data: bytes) -> bytes:
+    """A document that declares its prefixes: TinyXML knows no namespaces, and takes any."""
+    declared = {*_DECLARED.findall(data), b"xml", b"xmlns", b"xtdrone"}
+    missing = sorted({a or b for a, b in _PREFIX.findall(data)} - declared)
+    root = _ROOT.search(data)
+    if not missing or root is None:
+        return data
+    more = b"".join(b' xmlns:%b="%b"' % (prefix, prefix) for prefix in missing)
+    return data[: root.end()] + more + data[root.end() :]
 
 
 def _first(root: Element, what: tuple[str, ...], expand: bool = False) -> Element:
@@ -147,10 +161,13 @@ def resolve_uri(element: Element, uri: str) -> Path:
 def resolve_model(element: Element, uri: str) -> Path:
     """The SDF file that an <include>'s URI names: a file, or that of a model's folder.
 
+    The new Gazebo also takes the name of a model without model://.
+
     Raises:
         SdfError: Nothing is there, or no SDF file in the folder.
     """
-    path = resolve_uri(element, uri)
+    bare = "://" not in uri and not (Path(element.base).parent / uri).exists()
+    path = resolve_uri(element, f"model://{uri}" if bare else uri)
     if not path.is_dir():
         return path
     try:

@@ -20,6 +20,7 @@ from .sdf_file import OWN, Element, fail, note, parse, resolve_model
 
 _Numbers = TypeVar("_Numbers", bound=tuple[float, ...])
 _MAX_NESTING = 16
+_MAX_MERGED = 200
 _LARGEST = 1e18
 TRUE = ("1", "true")  # texts of a truth value, in lower case
 FARTHEST = 1e6  # largest coordinate of a pose, and largest side of a shape [m]
@@ -126,11 +127,6 @@ def name_of(element: Element) -> str:
     return element.get("name")
 
 
-def plugin_name(element: Element) -> str:
-    """The file name of a plugin without folder, lib and .so."""
-    return element.get("filename", "").rpartition("/")[2].removeprefix("lib").removesuffix(".so")
-
-
 def to_dict(element: Element) -> dict[str, Any]:
     """An element's tags as text, nested tags as dicts, repeated tags as lists."""
     out: dict[str, Any] = {}
@@ -180,8 +176,9 @@ class Scope:
         included: dict[
             str, tuple[Element, Element]
         ] = {}  # name: the <model> of an <include>, with that pose if it has one
-        for child in list(element.iterchildren("include")):
-            self._include(child, included)
+        includes = list(element.iterchildren("include"))
+        for child in includes:  # a merged model adds its own
+            self._include(child, included, includes)
         for child in element.iterchildren("link", "joint", "frame", "model"):
             child.set("name", self._own_name(name_of(child)))
             self._add(name_of(child), child)
@@ -314,7 +311,12 @@ class Scope:
             f"{name}_{k}" for k in itertools.count(1) if f"{name}_{k}" not in self._elements
         )
 
-    def _include(self, element: Element, included: dict[str, tuple[Element, Element]]) -> None:
+    def _include(
+        self,
+        element: Element,
+        included: dict[str, tuple[Element, Element]],
+        includes: list[Element],
+    ) -> None:
         path = resolve_model(element, text(element, "uri"))
         model = parse(path, "model", "light", "actor")
         if model.tag == "light":  # as Gazebo's own model://sun
@@ -322,16 +324,21 @@ class Scope:
         elif model.tag == "actor":
             self._actors.append(model)
         elif element.get("merge", "").lower() in TRUE:
-            self._merge(element, model)
+            self._merge(element, model, includes)
         else:
             name = self._own_name(text(element, "name", name_of(model)))
             source = element if element.find("pose") is not None else model
             self._add(name, source)
             included[name] = source, model
 
-    def _merge(self, element: Element, model: Element) -> None:
-        """Takes over what an included model consists of, at a frame in place of its own."""
-        own = f"_merged__{name_of(model)}__model__"
+    def _merge(self, element: Element, model: Element, includes: list[Element]) -> None:
+        """Takes over what an included model consists of, at a frame in place of its own.
+
+        What it includes is added to `includes`.
+        """
+        if len(includes) > _MAX_MERGED:
+            fail(element, f"more than {_MAX_MERGED} models are merged: a model includes itself")
+        own = f"_merged__{name_of(model)}__model_{len(self.element)}__"  # grows with each merge
         frame = etree.SubElement(self.element, "frame", name=own)
         pose = element.find("pose")
         frame.append(
@@ -350,6 +357,8 @@ class Scope:
                 base = child.base
                 self.element.append(child)
                 child.base = base
+                if child.tag == "include":
+                    includes.append(child)
 
 
 def _is_empty(child: Element | None) -> bool:

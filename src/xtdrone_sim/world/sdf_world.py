@@ -13,6 +13,7 @@ from xtdrone_dynamics.constants import GRAVITY, TROPOPAUSE
 from xtdrone_dynamics.earth.magnetic_field import earth_field
 
 from ..vehicles.actors import Actor, read_actor
+from ..vehicles.plugins import plugin_name, unread_plugins
 from ..vehicles.pose import Pose
 from ..vehicles.sdf_file import Element, fail, noted, parse, parse_text
 from ..vehicles.sdf_tree import (
@@ -21,7 +22,6 @@ from ..vehicles.sdf_tree import (
     name_of,
     number,
     numbers,
-    plugin_name,
     pose_of,
     refuse_unknown,
     to_dict,
@@ -32,6 +32,7 @@ from .gates import gate_models
 from .models import WorldModel, of_world
 from .sky import Fog, sky_and_fog
 
+_WIND = "gazebo_wind_plugin"
 _SEA = 1025.0  # density of sea water [kg/m^3]
 Rgb = tuple[float, float, float]  # 0..1
 
@@ -155,7 +156,7 @@ def _read(path: Path, added: tuple[str, ...]) -> World:
         background,
         of_world(scope),
         tuple(read_actor(actor, remarks) for actor in scope.actors()),
-        tuple(remarks),
+        (*remarks, *unread_plugins(scope, (_WIND,))),
         *_water(scope),
         added,
         *sky_and_fog(scene),
@@ -213,7 +214,7 @@ def _wind(scope: Scope) -> dict[str, str]:
         numbers(child, 3)
         tags["linear_velocity"] = child.text.strip()
     for _, plugin in scope.elements("plugin"):
-        if plugin_name(plugin) == "gazebo_wind_plugin":
+        if plugin_name(plugin) == _WIND:
             tags.update(to_dict(plugin))
     return tags
 

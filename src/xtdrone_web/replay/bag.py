@@ -28,6 +28,7 @@ _MAVROS = re.compile(
     r"(?:/(.+))?/mavros/(local_position/pose|local_position/odom|local_position/velocity_local"
     r"|state|battery)"
 )
+_NOT_FLOWN = ("/mavros/", "/fmu/in/")  # parts of topics that set or repeat a pose
 _UNNAMED = "vehicle"  # of a MAVROS without a namespace
 _MODES = {name: number for number, name in NAV_STATES.items()}
 _MAX_POSITION = 1e7  # largest coordinate of any vehicle [m]
@@ -114,7 +115,7 @@ def _content(path: Path) -> dict[str, Topics]:
             content[about[topic][1] or _UNNAMED][what].append((t_s, *_values(message, kind, what)))
         for topics in content.values():
             topics["pose"] = topics["pose"] or topics["odom"]
-        found = bag.poses(lambda topic: "/mavros/" not in topic)
+        found = bag.poses(lambda topic: not any(part in topic for part in _NOT_FLOWN))
         if not found and not any(topics["pose"] for topics in content.values()):
             found = bag.transforms()
         for name, table in found.items():

@@ -209,13 +209,13 @@ def test_a_mission_turns_the_shipped_gimbal():
         assert f.upload(items) == mavlink.MAV_MISSION_ACCEPTED
         f.start()
         f.wait(lambda: f.seq() == 2 and f.pos[0] > 5.0, 40)
-        off = [jointed.off_axis(f.simulation, "gimbal_camera", place)]
+        off = [jointed.off_axis(f.simulation, "cgo3_camera_link", place)]
         while f.seq() == 2:
             f.run(0.5)
-            off.append(jointed.off_axis(f.simulation, "gimbal_camera", place))
+            off.append(jointed.off_axis(f.simulation, "cgo3_camera_link", place))
         assert len(off) > 8 and max(off[:-1]) < 2.0, off
         f.run(3)
-        roll, pitch, yaw = jointed.looks(f.simulation, "gimbal_camera")
+        roll, pitch, yaw = jointed.looks(f.simulation, "cgo3_camera_link")
         assert (roll, pitch) == (pytest.approx(0.0, abs=2.0), pytest.approx(-40.0, abs=2.0))
         assert yaw == pytest.approx(25.0, abs=4.0)
     finally:

@@ -152,6 +152,7 @@ def _lengths(kind):
     return [by_name[field] for field in kind.fieldnames]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [*BAD, 3e38, -3e38])
 def test_no_number_crashes_or_is_obeyed(world, number):
     """Each message that has a handler, with this number in every field."""

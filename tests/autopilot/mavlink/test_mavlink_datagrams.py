@@ -175,6 +175,7 @@ def ends():
         yield near, far
 
 
+@pytest.mark.slow
 def test_a_datagram_has_as_many_whole_frames_as_fit(ends):
     near, far = ends
     encoder = mavlink.MAVLink(None, 1, 1)

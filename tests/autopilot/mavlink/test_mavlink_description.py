@@ -131,6 +131,7 @@ def test_component_metadata_names_files_that_are_there(flight):
     assert row["units"] == "m/s" and row["type"] == "Float"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value, seconds, function, result, motor",
     [

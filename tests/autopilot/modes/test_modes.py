@@ -57,6 +57,7 @@ def test_offboard_positions_in_each_frame(flight, frame, values, expected):
     np.testing.assert_allclose(f.pos, wanted, atol=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "frame, expected",
     [
@@ -91,6 +92,7 @@ def test_offboard_mixes_what_each_axis_follows(flight):
     assert f.simulation.state.ang_vel[0, 2] == pytest.approx(-0.3, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "frame, height",
     [(mavlink.MAV_FRAME_GLOBAL_INT, None), (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT, 7.0)],
@@ -414,6 +416,7 @@ def test_position_slow_is_slow(flight):
     assert abs(f.simulation.state.ang_vel[0, 2]) == pytest.approx(math.radians(45), abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [Mode.MANUAL, Mode.STABILIZED, Mode.ALTCTL])
 def test_tilt_modes_tilt_with_the_stick(flight, mode):
     f = flight()
@@ -445,6 +448,7 @@ def test_acro_rolls_by_the_curve_of_its_parameters(flight):
     assert f.simulation.state.ang_vel[0, 0] == pytest.approx(math.radians(100 * share), rel=0.2)
 
 
+@pytest.mark.slow
 def test_rtl_comes_home_and_lands(flight):
     f = flight()
     f.autopilot.parameters.set(0, "RTL_RETURN_ALT", 8.0)
@@ -492,6 +496,7 @@ def test_rtl_near_home_climbs_into_the_cone_over_it(flight, cone, min_dist, east
     assert f.autopilot.status["target"][0, 2] == pytest.approx(height, abs=0.4)
 
 
+@pytest.mark.slow
 def test_auto_modes_never_exceed_the_jerk_of_their_parameter(flight):
     """Through repositioning, changes of mode in full flight, return and landing."""
     f = flight()

@@ -128,8 +128,12 @@ def test_a_landing_pattern_of_version_1(read, relative, frame):
 
 @pytest.mark.parametrize("kind", ["survey", "CorridorScan"])
 def test_surveys_and_corridors_are_the_items_that_are_stored(read, kind):
-    inner = [plan_data.item(16, x, 0, 20) for x in (10, 20)]
-    assert [round(local(item)[0]) for item in read(transects(kind, inner, 2))] == [10, 20]
+    """With the gates between which QGroundControl triggers the camera."""
+    gate = plan_data.item(4501, 12, 0, 20, (0, 0, 0, 0))
+    inner = [plan_data.item(16, 10, 0, 20), gate, plan_data.plain(206, 25, 0, 1)]
+    items = read(transects(kind, [*inner, plan_data.item(16, 20, 0, 20)], 2))
+    assert [item.command for item in items] == [16, 4501, 206, 16]
+    assert [round(local(item)[0]) for item in items if item.frame == ABOVE_HOME] == [10, 12, 20]
 
 
 @pytest.mark.parametrize("from_top, heights", [(False, (8.0, 12.0)), (True, (12.0, 8.0))])

@@ -70,6 +70,7 @@ def test_waypoint_without_take_off_item_climbs_first(flight):
     assert np.linalg.norm(f.pos - (10, 0, 3)) < 2.2  # NAV_ACC_RAD and NAV_MC_ALT_RAD
 
 
+@pytest.mark.slow
 def test_hold_delay_and_speed(flight):
     f = flight()
     f.upload(
@@ -132,6 +133,7 @@ def test_heights_above_sea_loiter_to_a_height_and_loiter_without_end(flight):
     np.testing.assert_allclose(f.pos, (6, 6, 6), atol=0.4)
 
 
+@pytest.mark.slow
 def test_loiter_turns_and_time(flight):
     f = flight()
     f.upload(

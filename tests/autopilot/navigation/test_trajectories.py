@@ -27,6 +27,7 @@ def follow(wanted, seconds, acc_z=3.0, vel=(0.0, 0.0, 0.0), acc=(0.0, 0.0, 0.0))
     return np.array(rows).transpose(1, 0, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "vel, acc",
     [
@@ -118,6 +119,7 @@ def test_the_trajectory_goes_to_the_velocity_that_was_wanted_the_last_time():
     assert not vel[0].any() and vel[1, 0] > 0.0
 
 
+@pytest.mark.slow
 def test_it_stops_before_a_leg_that_changes_height():
     path, vel = fly_legs((0, 0, 10), (30, 0, 10), (60, 0, 20))
     near = np.linalg.norm(path - (30, 0, 10), axis=1) < 2.5

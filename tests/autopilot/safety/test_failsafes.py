@@ -29,6 +29,7 @@ def away(f):
     f.autopilot.commander.reposition(0, np.array([15.0, 0, 5]), NAN, NAN, f.simulation.t_us)
 
 
+@pytest.mark.slow
 def test_data_link_loss_holds_then_returns(flight):
     f = flight()
     f.set(NAV_DLL_ACT=2, COM_DL_LOSS_T=5, RTL_RETURN_ALT=6.0, RTL_DESCEND_ALT=5.0)
@@ -390,6 +391,7 @@ def test_actions_on_rotor_failure(action, mode):
         f.simulation.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vehicle, motor", [("iris", 1), ("iris", 3), ("typhoon_h480", 5)])
 def test_rotor_failure_is_found(vehicle, motor):
     f = MissionFlight(vehicle=vehicle).ready()
@@ -510,6 +512,7 @@ def follow(f, east, north, vel=(0.0, 0.0, 0.0)):
     )
 
 
+@pytest.mark.slow
 def test_follow_target_stays_behind_what_moves(flight):
     f = flight()
     f.set_mode(Mode.FOLLOW_TARGET)

@@ -12,7 +12,7 @@ from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 
-CAMERA = "gimbal_camera"
+CAMERA = "cgo3_camera_link"
 
 
 @pytest.mark.px4

@@ -18,8 +18,9 @@ from xtdrone_core.vehicle import Actuator, Propeller, Rotor, Servo, Surface, Vec
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import rotor
 
-from ..sdf_file import OWN, Element, fail
-from ..sdf_tree import Scope, flag, name_of, number, plugin_name, refuse_unknown, text, vector
+from ..plugins import plugin_name, system_of
+from ..sdf_file import OWN, Element, fail, note
+from ..sdf_tree import Scope, flag, name_of, number, refuse_unknown, text, vector
 from ..shapes import Shape
 from .links import NO_LIMIT, Links, axis_in_body, child_of, joint_limits, moves, unit
 from .tyres import rims
@@ -36,7 +37,20 @@ _PROPELLER = (
     "twist",
     "liftSlope",
 )  # elements of <xtdrone:propeller>
+_MOTOR, _MAVLINK = "gazebo_motor_model", "gazebo_mavlink_interface"
+_GIMBAL = "gazebo_gimbal_controller_plugin"
 _SUBMARINE = "gazebo_uuv_plugin"  # plugin of vehicles with propellers in the water
+ACTUATOR_PLUGINS = (_MOTOR, _MAVLINK, _GIMBAL, _SUBMARINE)  # those that are read
+# Values of the new Gazebo's motor model for what a file leaves out.
+_SYSTEM_DEFAULTS = {
+    "maxRotVelocity": 838.0,
+    "motorConstant": 8.54858e-06,
+    "momentConstant": 0.016,
+    "rotorDragCoefficient": 1e-4,
+    "rollingMomentCoefficient": 1e-6,
+    "timeConstantUp": 0.0125,
+    "timeConstantDown": 0.025,
+}
 _OUTPUTS = 16  # outputs of the autopilot, as PX4 has them
 _LAG = 0.05  # default of a servo [s]
 
@@ -65,7 +79,7 @@ def read_channels(scope: Scope, remarks: list[str]) -> list[Channel]:
     channels: list[Channel] = []
     missing: list[str] = []
     for owner, plugin in scope.elements("plugin"):
-        if plugin_name(plugin) == "gazebo_mavlink_interface":
+        if plugin_name(plugin) == _MAVLINK:
             channels += [
                 _channel(owner, element, missing)
                 for element in plugin.iterfind("control_channels/channel")
@@ -125,7 +139,7 @@ def _gimbal_joint(scope: Scope, element: Element) -> str:
     """The joint that the gimbal's plugin moves by a channel's topic, "/gimbal_roll_cmd"; or ""."""
     topic = element.findtext("gztopic", "")
     for plugin in scope.element.iterchildren("plugin"):
-        if plugin_name(plugin) == "gazebo_gimbal_controller_plugin":
+        if plugin_name(plugin) == _GIMBAL:
             for axis in ("roll", "pitch", "yaw"):
                 if f"_{axis}_" in topic:
                     return plugin.findtext(f"joint_{axis}", "").strip()
@@ -170,8 +184,11 @@ def read_actuators(
     plugins = scope.elements("plugin")
     submarine = any(plugin_name(plugin) == _SUBMARINE for _, plugin in plugins)
     for owner, plugin in plugins:
-        if plugin_name(plugin) == "gazebo_motor_model":
-            index = _output(plugin, "motorNumber")
+        if plugin_name(plugin) == _MOTOR and _turns(plugin):
+            number_tag = (
+                "motorNumber" if plugin.find("actuator_number") is None else "actuator_number"
+            )
+            index = _output(plugin, number_tag)
             turned.add(owner.prefix + text(plugin, "jointName"))
             if submarine or plugin.find(OWN + "in_water") is not None:
                 rest.append(_propeller(owner, plugin, index, by_number.get(index), links))
@@ -237,7 +254,7 @@ def _motor(
     turning = text(plugin, "turningDirection")
     if turning not in ("ccw", "cw"):
         fail(plugin, f"turningDirection is '{turning}': give ccw or cw")
-    top = number(plugin, "maxRotVelocity")
+    top = _value(plugin, "maxRotVelocity")
     both = flag(plugin, "reversible")
     values: dict[str, Any] = {
         "name": name_of(joint),
@@ -250,8 +267,8 @@ def _motor(
         "max_rot_velocity": top,
         "input_scaling": channel.scaling if channel else top,
         "zero_position_armed": channel.zero if channel else 0.0,
-        "time_constant_up": number(plugin, "timeConstantUp"),
-        "time_constant_down": number(plugin, "timeConstantDown"),
+        "time_constant_up": _value(plugin, "timeConstantUp"),
+        "time_constant_down": _value(plugin, "timeConstantDown"),
     }
     for tag, value in (("maxRotVelocity", top), ("input_scaling", values["input_scaling"])):
         if value <= 0.0:
@@ -263,6 +280,22 @@ def _motor(
         if values[key] < 0.0:
             fail(plugin, f"<{tag}> of a rotor is {values[key]:g}: give a number from 0")
     return values
+
+
+def _turns(plugin: Element) -> bool:
+    """Whether a motor is commanded by its speed, the only type that the plugins compute."""
+    kind = text(plugin, "motorType", "velocity")
+    if kind != "velocity":
+        note(
+            plugin,
+            f"motor '{plugin.findtext('jointName')}' is of motorType {kind}: it does nothing",
+        )
+    return kind == "velocity"
+
+
+def _value(plugin: Element, tag: str) -> float:
+    """A number of a motor's plugin, which sitl_gazebo's has to give."""
+    return number(plugin, tag, _SYSTEM_DEFAULTS[tag] if system_of(plugin) else None)
 
 
 def _rotor(
@@ -303,8 +336,8 @@ def _propeller(
     values = _motor(scope, plugin, index, channel, links)
     return Propeller(
         **{**values, "lower": -1.0},
-        motor_constant=number(plugin, "motorConstant"),
-        moment_constant=number(plugin, "momentConstant"),
+        motor_constant=_value(plugin, "motorConstant"),
+        moment_constant=_value(plugin, "momentConstant"),
     )
 
 
@@ -313,7 +346,7 @@ def _coefficients(plugin: Element) -> tuple:
     tags = ("motorConstant", "momentConstant", "rotorDragCoefficient", "rollingMomentCoefficient")
     blade = plugin.find(OWN + "propeller")
     if blade is None:
-        return tuple(number(plugin, tag) for tag in tags)
+        return tuple(_value(plugin, tag) for tag in tags)
     refuse_unknown(blade, _PROPELLER)
     values = {tag: number(blade, tag) for tag in _PROPELLER}
     for tag, value in values.items():

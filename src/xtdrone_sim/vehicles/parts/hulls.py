@@ -12,12 +12,14 @@ from typing import Any
 
 from xtdrone_core.vehicle import Hull
 
+from ..plugins import plugin_name
 from ..pose import Pose
 from ..sdf_file import OWN, Element, fail
-from ..sdf_tree import Scope, number, plugin_name, refuse_unknown, text, vector
+from ..sdf_tree import Scope, number, refuse_unknown, text, vector
 from .links import Links
 
 _PLUGIN = "gazebo_usv_dynamics_plugin"
+HULL_PLUGINS = (_PLUGIN,)  # those that are read
 _DRAG = ("linear_drag", "quadratic_drag", "linear_damping", "quadratic_damping")
 _NONE = (0.0, 0.0, 0.0)
 _WATER = 1000.0  # density at which a hull's own mass gives its displacement [kg/m^3]

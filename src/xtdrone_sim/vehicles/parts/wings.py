@@ -12,13 +12,15 @@ from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import wing
 
+from ..plugins import plugin_name
 from ..pose import Pose
 from ..sdf_file import OWN, Element, fail
-from ..sdf_tree import Scope, flag, number, plugin_name, refuse_unknown, text, vector
+from ..sdf_tree import Scope, flag, number, refuse_unknown, text, vector
 from .links import Links
 
 _PLUGINS = ("LiftDragPlugin", "gazebo_liftdrag_plugin")
 _UNKNOWN = "AdvancedLiftDragPlugin"  # stability derivatives of a whole aircraft
+WING_PLUGINS = (*_PLUGINS, _UNKNOWN)  # those that are read, or that a remark is about
 HALF_WING = OWN + "half_wing"
 _ANGLES = np.radians(np.arange(-5.0, 45.0, 0.1))  # angles of attack among which the stall is sought
 _TRIMMED = (1.2, 1.5, 2.0)  # speeds of level flight in figures, over that of the stall
