@@ -15,7 +15,7 @@ import xtdrone as xd
 from _report import Page
 from xtdrone_autopilot.estimation.ekf import Ekf
 from xtdrone_core import plot_style
-from xtdrone_guidance.agents import TrajectoryAgent
+from xtdrone_guidance.agents import GuidanceAgent, TrajectoryAgent
 
 CONTROLLERS = {"cascade": {}, "INDI": {"velocity_control": "indi", "rate_control": "indi"}}
 SETTLED_S = 10.0  # time on the curve from which errors count [s]
@@ -213,6 +213,56 @@ def every_vehicle(page):
     page.add("")
 
 
+class Near(GuidanceAgent):
+    """A GuidanceAgent that notes the true distance of the first vehicle from its path."""
+
+    def attach(self, flight):
+        self.flight, self.distances = flight, []
+        flight.autopilot.estimator.flight = flight
+
+    def fly(self, t_us, estimates, out):
+        over = super().fly(t_us, estimates, out)
+        place = self.flight.state.pos[0] - self.home[0] - [0.0, 0.0, self.height]
+        nearest = self._path.nearest(place, self._arc_lengths[0])
+        self.distances.append(np.linalg.norm(nearest.pos - place))
+        return over
+
+
+def along_paths(page):
+    """Vector fields around a circle and a figure of eight in wind."""
+    page.add(
+        "## Along a path",
+        "",
+        "`xtdrone fly guidance`, speed up to 3 m/s, acceleration up to 3 m/s², wind 5 m/s, true "
+        "state, an iris: RMS of the distance from the path without the first quarter [cm].",
+    )
+    page.table("path", "cascade", "INDI", "bound of INDI", "holds")
+    for path in ("circle", "eight"):
+        rms = []
+        for options in CONTROLLERS.values():
+            agent = Near(1, path=path)
+            scenario = xd.Scenario(
+                vehicles="iris",
+                wind="5,0,0",
+                gps="rtk",
+                seed=1,
+                estimator="control:TrueState",
+                **options,
+            )
+            with xd.Simulation(scenario, agent=agent) as simulation:
+                while not agent.done:
+                    simulation.step(250)
+            distances = np.array(agent.distances)[len(agent.distances) // 4 :]
+            rms.append(100.0 * math.sqrt((distances**2).mean()))
+        page.row(
+            path,
+            *(f"{value:.1f}" for value in rms),
+            "15",
+            page.holds(f"along {path}: {rms[1]:.1f} cm", rms[1] <= 15.0),
+        )
+    page.add("")
+
+
 def cost(page):
     """Time of a step of 100 vehicles."""
     page.add("## Cost", "", "One step of 4 ms of 100 hovering iris without telemetry, one thread:")
@@ -245,6 +295,7 @@ def main():
     in_wind(page)
     with_faults(page)
     every_vehicle(page)
+    along_paths(page)
     cost(page)
     return page.write()
 

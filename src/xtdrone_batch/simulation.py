@@ -283,6 +283,30 @@ class BatchSimulation:
             view.reset(which)
         return self.state
 
+    def start_from(
+        self,
+        pos: np.ndarray,
+        quat: np.ndarray,
+        vel: np.ndarray,
+        ang_vel: np.ndarray,
+        actuator: np.ndarray | None = None,
+    ) -> BatchState:
+        """Makes a state the start of every environment, and resets all to it.
+
+        Args:
+            pos, quat, vel, ang_vel: (V, 3), (V, 4), (V, 3), (V, 3), as in `state`.
+            actuator: (V, A) speeds of rotors [rad/s] and positions of others; None: as they are.
+
+        Returns:
+            state.
+        """
+        start = self.description.start
+        start.pos[:], start.quat[:] = pos, quat
+        start.vel[:], start.ang_vel[:] = vel, ang_vel
+        if actuator is not None:
+            start.actuator[:] = actuator
+        return self.reset()
+
     def randomise(self, randomisation: Randomisation) -> None:
         """Draws by another randomisation from the next reset on."""
         self._backend.set_widths(randomisation.widths())

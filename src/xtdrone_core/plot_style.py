@@ -315,11 +315,6 @@ def space_axes(
     return axes
 
 
-def time_limits(axes: "Axes", begin: float, end: float) -> None:
-    """Limits a time axis to some seconds; a single moment gets a millisecond, not a warning."""
-    axes.set_xlim(begin, max(end, begin + 1e-3))
-
-
 def logarithmic(axes: "Axes") -> None:
     """A logarithmic vertical axis with the ticks 0.1, 0.2, 0.5, 1, ..."""
     from matplotlib.ticker import LogLocator, NullFormatter

@@ -6,7 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xtdrone_core.flight_agent import minimum_jerk
+
+from .planned import Planned
+
 _HALF_PI = 0.5 * math.pi
+_RAMP_S = 3.0  # time in which the phase reaches its rate, from rest [s]
 
 
 class CurvePoint(NamedTuple):
@@ -58,3 +63,42 @@ CURVES: dict[str, tuple[Curve, str]] = {
 def descriptions() -> dict[str, str]:
     """Describes each curve, for `xtdrone list curves`."""
     return {name: text for name, (_, text) in CURVES.items()}
+
+
+class Laps:
+    """Laps of a curve over time, from rest.
+
+    Attributes:
+        duration: [s].
+        settled: Time from which the curve is flown at full rate [s].
+    """
+
+    settled = _RAMP_S
+
+    def __init__(self, curve: Curve, lap: float, laps: int) -> None:
+        """Plans some laps.
+
+        Args:
+            curve: The curve.
+            lap: Time of a lap at full rate [s].
+            laps: Number of laps.
+        """
+        self._curve, self._rate = curve, 2.0 * math.pi / lap
+        self.duration = laps * lap + 0.5 * _RAMP_S
+
+    def at(self, t: float) -> Planned:
+        """Returns position, velocity and acceleration at a time from 0 to `duration` [s]."""
+        phase, rate, acceleration = self._phase_at(t)
+        point = self._curve(phase)
+        return Planned(
+            point.pos, rate * point.first, rate * rate * point.second + acceleration * point.first
+        )
+
+    def _phase_at(self, t: float) -> tuple[float, float, float]:
+        """Returns phase [rad], its rate [rad/s] and acceleration [rad/s^2] at a time [s]."""
+        if t >= _RAMP_S:
+            return self._rate * (t - 0.5 * _RAMP_S), self._rate, 0.0
+        x = t / _RAMP_S
+        area = x**6 - 3.0 * x**5 + 2.5 * x**4  # integral of minimum_jerk()
+        fraction, slope, _ = minimum_jerk(x)
+        return self._rate * _RAMP_S * area, self._rate * fraction, self._rate * slope / _RAMP_S

@@ -33,7 +33,7 @@ def _rows(
     """Makes a figure of panels over time, with the events of the run."""
     figure = plot_style.figure(12, 2.2 + 1.9 * len(names), f"{run.title}\n{subject}")
     rows = plot_style.time_axes(figure, [f"[{unit}]" for unit in units], names)
-    plot_style.time_limits(rows[0], t_s[0], t_s[-1])
+    rows[0].set_xlim(t_s[0], max(t_s[-1], t_s[0] + 1e-3))
     if run.events:
         plot_style.title(rows[0], names[0], pad=34)
         plot_style.mark_events(rows, run.events)

@@ -117,7 +117,7 @@ def draw(run: Run, panels: list[list[str]]) -> "Figure":
                     label = f"{label} {name}" if len(run.index) > 1 else name
                 row.plot(signal.t_s, signal.values, label=label, **style)
     t_s, _ = run.truth
-    plot_style.time_limits(rows[0], t_s[0], t_s[-1])
+    rows[0].set_xlim(t_s[0], max(t_s[-1], t_s[0] + 1e-3))
     if run.events:
         plot_style.title(rows[0], titles[0], pad=34)
         plot_style.mark_events(rows, run.events)

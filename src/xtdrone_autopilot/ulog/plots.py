@@ -60,7 +60,7 @@ def _axes(
             row.axvspan(begin, end, color=_SHADES[k % 2], lw=0, zorder=0)
         for edge in {edge for stretch in log.armed() for edge in stretch}:
             row.axvline(edge, **plot_style.LIMIT)
-    plot_style.time_limits(rows[0], 0.0, log.seconds)
+    rows[0].set_xlim(0, max(log.seconds, 1e-3))
     plot_style.title(rows[0], names[0], pad=18)
     for begin, end, name in modes:
         if end - begin > 0.04 * log.seconds:

@@ -92,7 +92,7 @@ def slot_errors(flight: Flight) -> "Figure":
         TOLERANCE, **plot_style.LIMIT, label=f"RMS of a settled\nformation: {TOLERANCE:g} m"
     )
     plot_style.logarithmic(axes)
-    plot_style.time_limits(axes, flight.windows[0].command_s - 1.0, flight.windows[-1].t_s[-1])
+    axes.set_xlim(flight.windows[0].command_s - 1.0, flight.windows[-1].t_s[-1])
     plot_style.title(
         axes, "each follower, and the RMS of all (black)", pad=6 + 13 * len(flight.windows)
     )

@@ -62,8 +62,7 @@ def _trajectories(flight: Flight) -> "Figure":
     truth = {**plot_style.LIMIT, "color": "black"}
     plan.plot(flight.truth[:, 1], flight.truth[:, 2], label="truth", **truth)
     height.plot(flight.truth[:, 0] - begin, flight.truth[:, 3], **truth)
-    plot_style.time_limits(error, 0.0, flight.truth[-1, 0] - begin)
-    error.set_ylim(0, None)
+    error.set(xlim=(0, max(flight.truth[-1, 0] - begin, 1e-3)), ylim=(0, None))
     plot_style.legend(figure, below=True)
     return figure
 
@@ -98,7 +97,7 @@ def _rpe(flight: Flight) -> "Figure":
             plot_style.logarithmic(axis)
     times, rate = yaw_rate(flight.truth)
     axes[2].plot(times - begin, rate, "k", lw=1)
-    plot_style.time_limits(axes[2], 0.0, flight.truth[-1, 0] - begin)
+    axes[2].set_xlim(0, max(flight.truth[-1, 0] - begin, 1e-3))
     plot_style.legend(figure, below=True)
     return figure
 
@@ -121,7 +120,7 @@ def _usage(flight: Flight) -> "Figure":
         axes[2].plot(frames[:, 0] - begin, frames[:, 1], **style)
         if frames[:, 3].any():  # some systems report none
             axes[3].plot(frames[:, 0] - begin, frames[:, 3], **style)
-    plot_style.time_limits(axes[3], 0.0, flight.truth[-1, 0] - begin)
+    axes[3].set_xlim(0, max(flight.truth[-1, 0] - begin, 1e-3))
     plot_style.legend(figure, below=True)
     return figure
 

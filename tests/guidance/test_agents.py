@@ -1,0 +1,29 @@
+"""Agents that fly curves and paths: their events, their refusals, and a figure at the end."""
+
+import pytest
+
+from xtdrone_core.command import main
+from xtdrone_core.errors import XtdroneError
+from xtdrone_core.runs import run_folder
+from xtdrone_guidance.agents import GuidanceAgent, TrajectoryAgent
+
+
+def test_an_unknown_curve_is_refused():
+    with pytest.raises(XtdroneError, match="unknown curve 'oval'.*or give a .csv"):
+        TrajectoryAgent(1, curve="oval")
+
+
+def test_a_path_through_the_ground_is_refused():
+    with pytest.raises(XtdroneError, match="the path descends to .* m above the start: give"):
+        GuidanceAgent(1, path="lemniscate", height=0.6)
+
+
+@pytest.mark.slow
+def test_a_flight_along_a_path_ends_near_it_with_a_figure(runs):
+    options = ["--velocity_control", "indi", "--rate_control", "indi", "--wind", "5,0,0"]
+    agent = ["--set", "path=circle", "--set", "laps=1"]
+    assert main(["fly", "guidance", "--gps", "rtk", "--name", "around", *options, *agent]) == 0
+    events = {event["event"]: event for event in run_folder.read_events(runs / "around")}
+    assert events["path"]["closed"] and events["path"]["length_m"] == pytest.approx(12.57, abs=0.1)
+    assert events["path_over"]["rms_m"] < 0.15
+    assert (runs / "around" / "plots" / "field.png").stat().st_size > 20_000

@@ -1,0 +1,90 @@
+"""Sampling model predictive control: its decisions, its refusals, and a flight."""
+
+import numba
+import numpy as np
+import pytest
+
+from xtdrone_core.command import main
+from xtdrone_core.errors import XtdroneError
+from xtdrone_core.runs import run_folder
+from xtdrone_mpc.agent import MppiAgent
+from xtdrone_mpc.costs import follow, load_cost
+from xtdrone_mpc.mppi import Mppi, MppiSettings
+
+SMALL = MppiSettings(rollouts=64, horizon=10)
+PLACE = np.array([0.0, 0.0, 5.0])
+LEVEL, REST = np.array([0.0, 0.0, 0.0, 1.0]), np.zeros(3)
+
+
+def references(pos, count=SMALL.horizon):
+    """A point at rest, as what `follow` compares with."""
+    return np.tile(np.concatenate([pos, np.zeros(3)]), (count, 1))
+
+
+def decided(target, times=5):
+    """The action after some decisions at rest at PLACE, when the point to follow is `target`."""
+    mppi = Mppi(follow, "iris", SMALL, seed=2, threads=1)
+    for _ in range(times):
+        action = mppi.decide(PLACE, LEVEL, REST, REST, references(target))
+    return action, mppi
+
+
+def test_it_hovers_where_it_is_wanted():
+    action, mppi = decided(PLACE)
+    assert np.abs(action[:3]).max() < 1.0
+    assert action[3] == pytest.approx(mppi.hover, abs=0.1)
+    assert mppi.thrust(mppi.hover) == pytest.approx(1.545 * 9.81, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("offset", "axis", "sign"), [((2, 0, 0), 1, 1), ((0, 2, 0), 0, -1), ((0, 0, 2), 3, 1)]
+)
+def test_it_turns_towards_its_target(offset, axis, sign):
+    action, mppi = decided(PLACE + offset)
+    assert sign * (action[axis] - (mppi.hover if axis == 3 else 0.0)) > 0.05
+
+
+def test_the_same_seed_decides_the_same():
+    assert (decided(PLACE + 1.0)[0] == decided(PLACE + 1.0)[0]).all()
+
+
+def test_the_plan_is_better_than_a_hover():
+    _, mppi = decided(PLACE + [1.0, 0.0, 0.0], times=20)
+    planned = mppi.best
+    mppi.reset()
+    mppi.decide(PLACE, LEVEL, REST, REST, references(PLACE + [1.0, 0.0, 0.0]))
+    assert planned < mppi.best
+
+
+def test_a_cost_that_is_never_finite_is_refused():
+    @numba.njit
+    def nothing(pos, quat, vel, ang_vel, action, reference):
+        return np.nan
+
+    mppi = Mppi(nothing, "iris", SMALL, threads=1)
+    with pytest.raises(XtdroneError, match="the cost of every future is not finite"):
+        mppi.decide(PLACE, LEVEL, REST, REST, references(PLACE))
+
+
+def test_what_cannot_be_a_cost_is_refused():
+    with pytest.raises(XtdroneError, match="put @numba.njit above it"):
+        Mppi(lambda *arguments: 0.0, "iris", SMALL)
+    with pytest.raises(XtdroneError, match="unknown cost 'chase'"):
+        load_cost("chase")
+    with pytest.raises(XtdroneError, match="cost 'math:sin' is not compiled"):
+        load_cost("math:sin")
+
+
+def test_numbers_that_are_not_allowed_are_refused():
+    with pytest.raises(XtdroneError, match="4 rollouts of 10 actions are not allowed"):
+        Mppi(follow, "iris", MppiSettings(rollouts=4, horizon=10))
+    with pytest.raises(XtdroneError, match="agent mppi flies one vehicle"):
+        MppiAgent(2)
+
+
+@pytest.mark.slow
+def test_it_flies_a_circle_and_lands(runs):
+    agent = ["--set", "curve=circle", "--set", "laps=1", "--set", "rollouts=128"]
+    assert main(["fly", "mppi", "--gps", "rtk", "--name", "round", *agent]) == 0
+    events = {event["event"]: event for event in run_folder.read_events(runs / "round")}
+    assert events["curve_over"]["rms_m"] < 0.3
