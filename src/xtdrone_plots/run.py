@@ -12,7 +12,6 @@ from xtdrone_core import Scenario, XtdroneError
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
-from xtdrone_dynamics.quaternion import to_euler_array
 
 if TYPE_CHECKING:
     from xtdrone_autopilot.ulog.reader import FlightLog
@@ -83,6 +82,8 @@ class Run:
     @cached_property
     def angles(self) -> np.ndarray:
         """True roll, pitch and yaw (T, N, 3) of the body FLU in ENU [deg]."""
+        from xtdrone_dynamics.quaternion import to_euler_array  # Numba, which few figures need
+
         quat = self.truth[1][..., 3:7]
         return np.degrees(to_euler_array(quat.reshape(-1, 4))).reshape(*quat.shape[:2], 3)
 

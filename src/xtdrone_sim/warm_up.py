@@ -24,7 +24,7 @@ from .errors import EngineError
 from .simulation import STEP_US, Simulation
 
 FLIGHT_US = 4_000_000  # simulated: until the vehicle is in the air [us]
-FUNCTIONS = 1000  # that both processes compile, roughly, for the bar
+FUNCTIONS = 820  # that both processes compile, roughly, for the bar
 OTHERS = "standard_vtol@0,0; rover@10,0"  # they use the kernels of wings, transitions and wheels
 
 

@@ -133,6 +133,7 @@ def test_a_reaction_to_a_lost_pad_that_does_not_exist_is_refused():
         Pad(print, on_loss="holt")
 
 
+@pytest.mark.slow
 @needs_ros
 @pytest.mark.parametrize(
     "options, said",

@@ -38,6 +38,7 @@ def test_a_pid_is_the_sum_of_its_parts():
     )
 
 
+@pytest.mark.slow
 def test_hover_with_tables_1_and_2_stays_where_it_is():
     flown = simulate(np.zeros((10_000, 4)), TABLE_2, start=HIGH)
     assert np.abs(flown.states - np.array(HIGH)).max() < 1e-12

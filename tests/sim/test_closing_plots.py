@@ -1,6 +1,7 @@
 """The figures that a flight of the command line ends with."""
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -35,3 +36,13 @@ def test_one_core_draws_in_the_same_process(apart, monkeypatch, tmp_path):
     with running.ClosingPlots() as plots:
         plots.draw(tmp_path)
     assert drawn == [tmp_path]
+
+
+def test_what_draws_a_flight_loads_no_compiler():
+    code = (
+        "import sys; from xtdrone_sim.commands import running; "
+        "running.registry.entries(running.AFTER_FLIGHT)['overview'].load(); "
+        "print('numba' in sys.modules or 'scipy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")

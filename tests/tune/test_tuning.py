@@ -43,6 +43,7 @@ def alone(axis, **changed):
     return flight(axes=(axis,), **changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", range(4))
 def test_an_axis_alone_is_the_whole_simulator(axis):
     one = objective.axis_of(alone(axis), axis)
@@ -145,6 +146,7 @@ def run(*words):
     return command.main(["tune", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_the_command_writes_gains_a_figure_and_a_table(tmp_path, capsys, flown):
     log = tmp_path / "flight.csv"
     record.write(log, flown)

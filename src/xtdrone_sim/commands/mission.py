@@ -41,8 +41,8 @@ def register_mission(subparsers: Subparsers) -> None:
     download = actions.add_parser("download", help="from a vehicle of a running simulation")
     download.set_defaults(run=_download)
     check.add_argument("file", metavar="PLAN", help="as of the option mission: also PLAN*COUNT")
-    for action in (upload, download):
-        action.add_argument("file", metavar="FILE.plan")
+    upload.add_argument("file", metavar="FILE", help="a .plan or a text mission (QGC WPL)")
+    download.add_argument("file", metavar="FILE.plan")
     for action in (upload, download):
         add_vehicle_options(action)
     scenario_options.add(check)
