@@ -113,8 +113,8 @@ def _evaluate(
             times[name] = truth.timestamps[list(ends)]
     except GeometryException as error:
         raise SlamError(
-            f"evo cannot align '{estimate}' with '{reference}' by {alignment}: {error}, as of poses "
-            "on a straight line; give --align origin or --align none"
+            f"evo cannot align '{estimate}' with '{reference}' by {alignment}: {error}, as of "
+            "poses on a straight line; give --align origin or --align none"
         ) from error
     except (EvoException, ValueError, np.linalg.LinAlgError) as error:
         raise SlamError(f"evo cannot compare '{estimate}' with '{reference}': {error}") from error
