@@ -122,6 +122,7 @@ def test_the_figures_of_a_flight():
     assert crashed.status == CRASHED and crashed.reason.startswith("iris_0")
 
 
+@pytest.mark.slow
 def test_flights_in_a_batch_are_those_of_the_lockstep_without_sensors():
     words = ["square", "--vary", "wind=3", "--vary", "dryden=0,5", "--seeds", "2,3,4,6"]
     plan = made(*words, "--batch", "--set", "hold=0.5")

@@ -45,6 +45,7 @@ def test_free_fall_is_exact():
     assert state[9] == pytest.approx(-GRAVITY, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_torque_free_precession_of_a_symmetric_top():
     """Body rates turn about the axis of symmetry at (Izz - Ixx) / Ixx times the spin."""
     inertia = (0.02, 0.02, 0.05, 0.0, 0.0, 0.0)

@@ -50,6 +50,7 @@ def same_as_rosbags(data, kind, types):
     return message
 
 
+@pytest.mark.slow
 def test_each_number_of_each_type_has_its_place(types):
     rng = np.random.default_rng(1)
     for kind in types.store.fielddefs:

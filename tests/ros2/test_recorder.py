@@ -16,6 +16,7 @@ from xtdrone_ros2.wire.types import DISTRIBUTIONS, Types
 POSE = "geometry_msgs/msg/PoseStamped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_a_bag_is_read_back(tmp_path, storage, distribution):

@@ -101,6 +101,7 @@ def simulation():
     running.close()
 
 
+@pytest.mark.slow
 def test_client_of_the_protocol_gets_every_kind(simulation):
     telemetry = Telemetry(simulation)
     simulation.observers.append(telemetry)

@@ -216,6 +216,7 @@ def test_bag_has_its_poses(tmp_path):
     assert found.at(4.0)["mode"][a] == OFFBOARD and found.world.name == "outdoor"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", pose_bags.KINDS)
 @pytest.mark.parametrize("what, name", [("odometry", "odometry"), ("tf", "uav0")])
 def test_bags_of_others_are_played(tmp_path, kind, what, name):

@@ -266,6 +266,7 @@ def _alive(pid):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, says",
     [
