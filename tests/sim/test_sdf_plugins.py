@@ -159,6 +159,11 @@ def test_a_vehicle_s_plugins_that_are_not_read_are_named_once(tmp_path, capfd, f
     assert said_of_all.count(said) == 1
     assert f"plugins that are not read: libgazebo_ros_bumper.so, {said}" in said_of_all
     assert "ros_camera" not in said_of_all
+    assert main(["vehicle", "show", str(tmp_path / "model.sdf")]) == 0
+    shown = capfd.readouterr().out
+    assert (
+        f"left out or changed: plugins that are not read: libgazebo_ros_bumper.so, {said}" in shown
+    )
 
 
 @pytest.mark.parametrize("filename, said", UNREAD.items())
