@@ -193,11 +193,12 @@ def _is_xacro(path: Path, data: bytes) -> bool:
     PX4's delta_wing.sdf does: Gazebo reads such a file as it is.
     """
     plain = files.without_comments(data)
+    declared = _XACRO.search(plain) is not None
+    if declared and _ROBOT.search(plain) is not None:
+        return True
     if path.suffix == ".xacro":
         return _EXPRESSION.search(plain) is not None
-    if _XACRO.search(plain) is None:
-        return False
-    return _ROBOT.search(plain) is not None or _NEEDED.search(plain) is not None
+    return declared and _NEEDED.search(plain) is not None
 
 
 def _commands(path: Path, expand: bool, urdf: bool) -> str:
