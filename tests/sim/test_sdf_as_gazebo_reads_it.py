@@ -117,6 +117,7 @@ def test_mass_and_inertia_have_sdf_s_defaults(tmp_path, inertial, mass, moment, 
     assert any(said in remark for remark in vehicle.remarks)
 
 
+@pytest.mark.slow
 def test_a_vehicle_of_default_links_stands_in_both_of_its_frames(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     box = '<collision name="c"><geometry><box><size>1 1 1</size></box></geometry></collision>'

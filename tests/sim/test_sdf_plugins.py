@@ -197,6 +197,7 @@ def test_our_own_models_have_none(name):
     assert not [line for line in load_vehicle(name).remarks if "plugin" in line]
 
 
+@pytest.mark.slow
 def test_the_closing_lines_do_not_say_none_of_what_is_not_read(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     world = tmp_path / "w.world"
