@@ -13,6 +13,7 @@ import numpy as np
 from xtdrone_core.state import SensorDescription
 from xtdrone_dynamics.quaternion import from_matrix, multiply
 
+from .frame_names import frame_name
 from .rendered_sensor import Header, RosTopic, declared_by
 
 Message = tuple[str, str, dict[str, Any]]  # topic, type, fields (nested as dicts)
@@ -157,11 +158,6 @@ def _frame(sensor: SensorDescription, part: Part) -> str:
     name = sensor["tags"].get("frameName", sensor["sensor"])
     side = f"_{part['name']}" if part.get("name") else ""
     return frame_name(sensor["namespace"], f"{name}{side}")
-
-
-def frame_name(namespace: str, name: str) -> str:
-    """Returns a frame of a vehicle: NAME/name, or name for one without a namespace."""
-    return f"{namespace}/{name}".lstrip("/")
 
 
 def _header(sensor: SensorDescription, part: Part, t_us: int) -> Header:

@@ -25,6 +25,7 @@ TOPOLOGIES = {
 DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
 # Sources of the motion in a run: what they are called, and their files.
 SOURCES = {"truth": run_folder.TRUTH, "rosbag": "bags/*.bag", "ulog": "ulog/*/*.ulg"}
+TOPIC_PERIOD_US = 40_000  # set-points over topics [us]; XTDrone's communication sends at 30 Hz
 MAX_SCALE = 1e4  # largest scale; also the largest spacing [m]
 
 

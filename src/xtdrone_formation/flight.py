@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from xtdrone_core.scenario.arguments import Configured
 from xtdrone_core.scenario.options import Option
 
 from . import settling
-from .assignment import Transition
 from .declarations import FORMATIONS, Shape
 from .errors import FormationError
 from .formations import names as all_formations, shaped
 from .settling import SETTLED_S, in_place
+
+if TYPE_CHECKING:  # slow to import
+    from .assignment import Transition
 
 GROUND_CLEARANCE = 2.5  # lowest slot above the ground [m]
 _RETURN_HOLD_S = 1.0  # hover above the start grid before the descent [s]
@@ -188,7 +190,7 @@ class FormationFlight(FlightAgent, Configured):
         return overdue or (self._settled and inside >= SETTLED_S * 1e6 + self._hold_us)
 
 
-def event_values(name: str, transition: Transition) -> dict[str, Any]:
+def event_values(name: str, transition: "Transition") -> dict[str, Any]:
     """Returns the values of the event `formation` for a Transition."""
     return {
         "formation": name,

@@ -5,7 +5,6 @@ A scheme of your own inherits from `Leader` and `Follower` and overrides some of
 module depends neither on ROS nor on a simulator.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,23 +26,6 @@ _SHARPNESS = 8  # exponent of the smooth limit: 1 % below identity at 0.7 of the
 # Axis about which two vehicles pass each other. It is no direction in which formations usually
 # align vehicles, since two vehicles along the axis would get no sideways velocity.
 _PASSING_AXIS = np.array([0.36, 0.48, 0.8])
-
-
-def require_hovering(kinds: Iterable[tuple[str, str]]) -> None:
-    """Checks that followers can hold a slot.
-
-    Args:
-        kinds: Name and kind of each follower, such as ("plane_1", "plane").
-
-    Raises:
-        FormationError: One of them is neither a multirotor nor a VTOL.
-    """
-    for name, kind in kinds:
-        if kind not in ("multirotor", "VTOL"):
-            raise FormationError(
-                f"{name} is a {kind}, which cannot hold a slot beside its leader: "
-                "give followers that hover; only the leader may be of any type"
-            )
 
 
 def saturate(vectors: np.ndarray, limit: float) -> np.ndarray:

@@ -16,7 +16,6 @@ from .formation import Formation
 from .network import topology
 from .schemes import scheme
 
-PERIOD_US = 40_000  # set-points over topics [us]; XTDrone's communication sends at 30 Hz
 RELEASE = "stop controlling"  # XTDrone's command to release the vehicles
 _RETRY_US = 1_000_000  # time after which OFFBOARD is requested again [us]
 

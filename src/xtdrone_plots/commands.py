@@ -133,7 +133,7 @@ def _panels(args: Namespace) -> list[list[str]]:
 def _plot(args: Namespace) -> None:
     if args.live:
         _live(args)
-    elif args.of_run.endswith(".ulg"):
+    elif args.of_run.lower().endswith(".ulg"):
         _plot_log(args)
     else:
         _plot_run(args)

@@ -20,7 +20,7 @@ import yaml
 from std_srvs.srv import Trigger, TriggerResponse
 
 import xtdrone_mavros
-from sensor_models.ros_messages import frame_name
+from sensor_models.frame_names import frame_name
 from xtdrone_core import ControlError
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import ports

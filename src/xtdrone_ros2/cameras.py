@@ -6,6 +6,7 @@ Nothing is rendered before somebody subscribes.
 from collections.abc import Sequence
 
 from sensor_models import ros_messages
+from sensor_models.frame_names import frame_name
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.frame_ring import FrameReader
 from xtdrone_core.state import SensorDescription
@@ -81,4 +82,4 @@ class Cameras:
 
 def _body_frame(i: int, namespace: str) -> tuple[str, str, Fields]:
     """Returns the body's frame under ROS 1's name, whose children are its sensors."""
-    return numbered(pegasus.BODY, i), ros_messages.frame_name(namespace, "base_link"), {}
+    return numbered(pegasus.BODY, i), frame_name(namespace, "base_link"), {}

@@ -131,7 +131,10 @@ def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
             for seq, item in enumerate(mission)
             if item.command in PLACED and item.has_place
         }
-        _fence(fence_of(plan.items[FENCE], origin), paths, places, report)
+        fence = fence_of(plan.items[FENCE], origin)
+        if fence.discard(home[0], home[1]):
+            report.warnings.append("areas of the geofence without the start in them do not count")
+        _fence(fence, paths, places, report)
     report.warnings.extend(
         f"{leg.name} is {leg.length / 1000.0:.1f} km long"
         for leg in paths

@@ -175,6 +175,7 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
         on_text = partial(setup.on_text, console)
         for remark in remarks(world, models):
             _log.warning("warning: %s", remark)
+            console.remarks.append(remark)
             on_text(None, WARNING, remark)
         plant = Plant(scenario, fleet, world, engine)
         sensors = build_sensors(scenario, world, models, engine)

@@ -361,6 +361,9 @@ class Simulation:
         """
         self.entities.insert(sdf, name, pose, frame)
         self.event(self.t_us, "insert", model=name)
+        for remark in self.entities.inserted[-1].remarks:
+            self.console.remarks.append(f"{name}: {remark}")
+            self._warn(f"{name}: {remark}")
 
     def remove(self, name: str) -> None:
         """Removes an inserted model.

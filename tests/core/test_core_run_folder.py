@@ -6,6 +6,7 @@ import pytest
 
 from xtdrone_core import XtdroneError
 from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.truth_log import read_truth
 
 
 @pytest.fixture
@@ -41,3 +42,9 @@ def test_without_runs_there_is_one_line(tmp_path, monkeypatch, run):
         run_folder.find(run)
     assert "\n" not in str(caught.value)
     assert run_folder.names() == []
+
+
+def test_a_run_that_ended_before_its_first_record_says_so(tmp_path):
+    (tmp_path / "truth.bin").write_bytes(b"")
+    with pytest.raises(XtdroneError, match="has no record: the run ended before its first one"):
+        read_truth(tmp_path / "truth.bin", 2)

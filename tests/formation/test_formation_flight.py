@@ -18,7 +18,7 @@ from xtdrone_formation.agents import FormationAgent, PathFormation
 from xtdrone_formation.declarations import Shape
 from xtdrone_formation.director import Director
 from xtdrone_formation.evaluation import analysis, recordings
-from xtdrone_formation.schemes import require_hovering
+from xtdrone_formation.hovering import require_hovering
 from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.settling import in_place
 from xtdrone_formation.simple import run as simple_run

@@ -162,6 +162,15 @@ def test_a_correlation_time_of_zero_is_no_walk_of_the_bias(tmp_path, capfd, sens
     assert "bias_correlation_time 0," in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("kind, part", [("camera", "camera"), ("ray", "ray"), ("depth", "camera")])
+@pytest.mark.parametrize("body", ["<{0}/>", "<{0}></{0}>", "<{0}><image/></{0}>", ""])
+def test_a_sensor_without_its_own_elements_has_defaults(tmp_path, capfd, kind, part, body):
+    sensor = f'<sensor name="s" type="{kind}">{body.format(part)}</sensor>'
+    path = model(tmp_path, jointed.link("base", more=sensor))
+    assert main(["vehicle", "show", str(path)]) == 0
+    assert "'s' at" in capfd.readouterr().out
+
+
 def test_noise_of_no_correlation_time_is_white():
     assert NoiseParameters(0.1, 0.2, 0.0, 0.0).bias_step(0.004) == (0.0, 0.0)
 

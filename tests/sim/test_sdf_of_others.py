@@ -159,6 +159,10 @@ def test_sdf_called_xacro_needs_no_xacro(tmp_path, monkeypatch):
     folder = model(tmp_path / "kite", BASE, "kite.xacro")
     assert load_vehicle(folder / "kite.xacro").bodies[0].name == "base"
     text = (folder / "kite.xacro").read_text()
+    for k, more in enumerate(("", "<xacro:arg name='a' default='b'/><!-- ${a} -->")):
+        made = text.replace("<sdf ", f"<sdf {XACRO} ").replace("<model", f"{more}<model")
+        (folder / f"made_{k}.sdf").write_text(made)
+        assert load_vehicle(folder / f"made_{k}.sdf").bodies[0].name == "base"
     (folder / "turned.xacro").write_text(text.replace('name="test"', 'name="${name}"'))
     with pytest.raises(SdfError, match="is a xacro file, and there is no program xacro"):
         load_vehicle(folder / "turned.xacro")
@@ -166,7 +170,7 @@ def test_sdf_called_xacro_needs_no_xacro(tmp_path, monkeypatch):
 
 def test_a_xacro_file_is_expanded_by_xacro(tmp_path, monkeypatch):
     source = tmp_path / "jet.sdf.xacro"
-    source.write_text('<sdf xmlns:xacro="http://ros.org/wiki/xacro"/>')
+    source.write_text('<sdf xmlns:xacro="http://ros.org/wiki/xacro"><xacro:jet/></sdf>')
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SdfError, match="no program xacro"):
         load_vehicle(str(source))

@@ -1,9 +1,15 @@
 """Plugins of SDF files: systems of the new Gazebo, and those that are not read."""
 
+import contextlib
+
 import pytest
 
 import jointed
+from xtdrone_core import Scenario
 from xtdrone_core.command import main
+from xtdrone_core.scenario.vehicles import fleet
+from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
@@ -153,6 +159,11 @@ def test_a_vehicle_s_plugins_that_are_not_read_are_named_once(tmp_path, capfd, f
     assert said_of_all.count(said) == 1
     assert f"plugins that are not read: libgazebo_ros_bumper.so, {said}" in said_of_all
     assert "ros_camera" not in said_of_all
+    assert main(["vehicle", "show", str(tmp_path / "model.sdf")]) == 0
+    shown = capfd.readouterr().out
+    assert (
+        f"left out or changed: plugins that are not read: libgazebo_ros_bumper.so, {said}" in shown
+    )
 
 
 @pytest.mark.parametrize("filename, said", UNREAD.items())
@@ -176,3 +187,34 @@ def test_a_world_s_plugins_and_those_of_its_vehicles_are_named_once(tmp_path, fi
 @pytest.mark.parametrize("name", ["iris", "typhoon_h480", "plane", "rover", "boat", "iris_stereo"])
 def test_our_own_models_have_none(name):
     assert not [line for line in load_vehicle(name).remarks if "plugin" in line]
+
+
+def test_the_closing_lines_do_not_say_none_of_what_is_not_read(tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    world = tmp_path / "w.world"
+    drive = plugin("libgazebo_ros_diff_drive.so")
+    world.write_text(
+        '<sdf version="1.6"><world name="w"><include><uri>model://ground_plane</uri></include>'
+        f'<model name="rover"><pose>5 5 0 0 0 0</pose>{BASE}{drive}</model></world></sdf>'
+    )
+    words = ["--world", str(world), "--speed", "0", "--duration", "0.1", "--no_run_folder"]
+    assert main(["sim", *words]) == 0
+    (line,) = (text for text in capfd.readouterr().out.splitlines() if text.startswith("warnings"))
+    assert "none in flight; 1 about files: world w: plugins that are not read: libgaz" in line
+
+
+def test_an_inserted_model_says_what_of_it_is_not_read():
+    simulation = Simulation(Scenario(fleet("iris", 1)), links=False)
+    with contextlib.closing(simulation):
+        sdf = f'<sdf version="1.6"><model name="box">{BASE}{plugin("libThing.so")}</model></sdf>'
+        simulation.insert(sdf, "box", Pose((9.0, 0.0, 1.0)))
+        assert simulation.console.remarks == ["box: plugins that are not read: libThing.so"]
+
+
+def test_a_wing_without_its_link_exerts_no_force_and_says_so(tmp_path):
+    for link in ("<link_name>tail</link_name>", ""):
+        path = model(
+            tmp_path / (link[11:15] or "none"), BASE + plugin("libLiftDragPlugin.so", link)
+        )
+        vehicle = load_vehicle(path)
+        assert not vehicle.wings and "exerts no force: there is no link" in vehicle.remarks[0]

@@ -345,7 +345,7 @@ def test_no_film_is_without_end(run):
 def test_runs_that_cannot_be_shown_are_one_line(run, tmp_path):
     folder = record(tmp_path)
     (folder / "truth.bin").write_bytes(b"")
-    with pytest.raises(XtdroneError, match="holds no truth log"):
+    with pytest.raises(XtdroneError, match="has no record: the run ended before"):
         Replay(folder)
     (folder / "truth.bin").unlink()
     with pytest.raises(ViewError, match=r"has no truth\.bin, the true poses"):

@@ -175,3 +175,11 @@ def test_a_trajectory_of_a_spreadsheet_is_flown(tmp_path):
     path.write_text("t;x;y;z;yaw\n0;0;0;1;0\n")
     with pytest.raises(SlamError, match="row 1 of trajectory .* separated by semicolons"):
         trajectories.load(str(path))
+
+
+def test_a_straight_path_is_told_how_it_can_be_compared(tmp_path):
+    (tmp_path / "line.tum").write_text("".join(f"{k} {k} 0 1 0 0 0 1\n" for k in range(6)))
+    with pytest.raises(SlamError, match="straight line; give --align origin or --align none"):
+        evaluate(tmp_path / "line.tum", tmp_path / "line.tum")
+    found = evaluate(tmp_path / "line.tum", tmp_path / "line.tum", "none")
+    assert found.statistics["ape_translation"]["max"] == 0.0

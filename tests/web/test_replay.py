@@ -152,8 +152,8 @@ def test_mcap_without_its_end_is_played_to_the_last_chunk(flown, tmp_path):
     assert 2.0 < sources.read(str(path)).end_s < SECONDS - 1.0
 
 
-def write_bag(path):
-    """Poses of two vehicles, and the state of one."""
+def write_bag(path, name="/a"):
+    """Poses of two vehicles, and the state of one, in whose namespace MAVROS is."""
     from rosbags.rosbag1 import Writer
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
@@ -168,8 +168,8 @@ def write_bag(path):
     t = store.types
     with Writer(path) as bag:
         kinds = {
-            "/a/mavros/local_position/pose": "geometry_msgs/msg/PoseStamped",
-            "/a/mavros/state": "mavros_msgs/msg/State",
+            f"{name}/mavros/local_position/pose": "geometry_msgs/msg/PoseStamped",
+            f"{name}/mavros/state": "mavros_msgs/msg/State",
             "/odometry": "nav_msgs/msg/Odometry",
         }
         topics = {
@@ -188,8 +188,10 @@ def write_bag(path):
                 np.zeros(36),
             )
             messages = {
-                "/a/mavros/local_position/pose": t["geometry_msgs/msg/PoseStamped"](header, pose),
-                "/a/mavros/state": t["mavros_msgs/msg/State"](
+                f"{name}/mavros/local_position/pose": t["geometry_msgs/msg/PoseStamped"](
+                    header, pose
+                ),
+                f"{name}/mavros/state": t["mavros_msgs/msg/State"](
                     header, True, k > 50, False, False, "OFFBOARD", 4
                 ),
                 "/odometry": t["nav_msgs/msg/Odometry"](
@@ -217,6 +219,14 @@ def test_bag_has_its_poses(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name, called", [("", "vehicle"), ("/fleet/uav0", "fleet/uav0")])
+def test_a_mavros_with_any_namespace_or_none_is_a_vehicle(tmp_path, name, called):
+    write_bag(tmp_path / "one.bag", name)
+    found = sources.read(str(tmp_path / "one.bag"))
+    assert sorted(found.names) == sorted([called, "odometry"])
+    assert found.at(4.0)["mode"][found.names.index(called)] == OFFBOARD
+
+
 @pytest.mark.parametrize("kind", pose_bags.KINDS)
 @pytest.mark.parametrize("what, name", [("odometry", "odometry"), ("tf", "uav0")])
 def test_bags_of_others_are_played(tmp_path, kind, what, name):

@@ -26,7 +26,7 @@ from ..parameters.store import ParameterStore
 from ..state.clock import StepClock
 from ..state.fence import Fence
 from ..state.flight_state import FlightState, ModeTask
-from ..state.outbox import INFO, WARNING, Outbox
+from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
 from ..state.vehicle_status import (
     HOVERS,
     NEVER,
@@ -264,7 +264,7 @@ class Missions(Memory, ModeTask):
         self._items[kind][i] = list(items)
         self.records[_ID[kind]][i] = items_of.opaque_id(items)
         if kind == FENCE:
-            self._make_fence(i)
+            self._make_fence(i, tells=True)
         self.validate(i)
         if kind != MISSION:
             return
@@ -355,9 +355,14 @@ class Missions(Memory, ModeTask):
         for i in range(len(self._flown)):
             self._make_fence(i)
 
-    def _make_fence(self, i: int) -> None:
+    def _make_fence(self, i: int, tells: bool = False) -> None:
+        """Makes the fence of vehicle i; areas without its home do not count, as in PX4."""
         items = self._items[FENCE][i]
-        self.fences[i] = fence_of(items, self._origin) if items else None
+        self.fences[i] = fence = fence_of(items, self._origin) if items else None
+        v = self._status[i]
+        if fence is not None and v["home_set"]:
+            if fence.discard(v["home"][0], v["home"][1]) and tells:
+                self._outbox.say(i, CRITICAL, "Geofence invalid, doesn't contain Home position")
 
     # What users ask for ------------------------------------------------------------------------
 

@@ -360,10 +360,10 @@ def _check_parameters(item: Item, where: str) -> None:
             mavlink.MAV_MISSION_INVALID_PARAM2,
             f"{where}: speed {p2:g} m/s is not allowed, give more than 0",
         )
-    if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION) and not 0 < p1 < 1e6:
+    if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION) and not 0 <= p1 < 1e6:
         raise ItemError(
             mavlink.MAV_MISSION_INVALID_PARAM1,
-            f"{where}: radius {p1:g} m is not allowed, give more than 0",
+            f"{where}: radius {p1:g} m is not allowed, give 0 or more",
         )
 
 

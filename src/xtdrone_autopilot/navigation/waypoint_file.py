@@ -4,14 +4,17 @@ Each row is an item: its number, whether it is the current one, frame, command, 
 latitude, longitude, height, and whether the mission goes on by itself.
 """
 
+import logging
 import re
 
 from xtdrone_core.errors import shown
+from xtdrone_core.mavlink.dialect import mavlink
 
 from ..errors import AutopilotError
 from .complex_items import Entry
 from .mission_items import WAYPOINT
 
+_log = logging.getLogger(__name__)
 _HEADER = re.compile(r"\s*QGC\s+WPL\s+(\S+)")
 _WITH_HOME, _WITHOUT_HOME = "110", "120"  # versions; row 0 of the first is the home position
 _COLUMNS = 12
@@ -54,7 +57,16 @@ def read(text: str, name: str) -> tuple[list[Entry], list[float] | None]:
     home = None
     if version == _WITH_HOME and rows and rows[0]["doJumpId"] == 0:
         if rows[0]["command"] in _HOME_COMMANDS:
-            home = rows.pop(0)["params"][4:]
+            first_row = rows.pop(0)
+            home = first_row["params"][4:]
+            if first_row["frame"] != mavlink.MAV_FRAME_GLOBAL:
+                _log.warning(
+                    "'%s': row 0 is not flown: it is the home position in QGC WPL %s, although its "
+                    "frame is %d and not 0; write it again as row 1 if it is a waypoint",
+                    shown(name),
+                    _WITH_HOME,
+                    first_row["frame"],
+                )
     return rows, home if home is not None and any(home[:2]) else None
 
 

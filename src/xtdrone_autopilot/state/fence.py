@@ -24,8 +24,8 @@ def inside_polygon(vertices: np.ndarray, x: float, y: float) -> bool:
 class Fence:
     """Polygons and circles of one geofence, in the horizontal plane.
 
-    A position is allowed if it is inside an inclusion (if there are any) and
-    outside all exclusions, as in PX4.
+    A position is allowed if it is inside all inclusions and outside all exclusions, as in
+    PX4 v1.15.
     """
 
     def __init__(
@@ -47,7 +47,6 @@ class Fence:
             (inclusion, float(c[0]), float(c[1]), float(radius) ** 2)
             for inclusion, c, radius in circles
         ]
-        self._has_inclusions = any(shape[0] for shape in self._polygons + self._circles)
 
     def outlines(self) -> list[np.ndarray]:
         """Closed outlines (K, 2) of its polygons and circles, to be drawn [m]."""
@@ -59,15 +58,23 @@ class Fence:
 
     def contains(self, x: float, y: float) -> bool:
         """Returns whether the position (x, y) [m] is allowed."""
-        included = not self._has_inclusions
-        for inclusion, vertices in self._polygons:
-            if inside_polygon(vertices, x, y):
-                if not inclusion:
-                    return False
-                included = True
-        for inclusion, cx, cy, radius2 in self._circles:
-            if (x - cx) ** 2 + (y - cy) ** 2 <= radius2:
-                if not inclusion:
-                    return False
-                included = True
-        return included
+        return all(_allows(polygon, x, y) for polygon in self._polygons) and all(
+            _allows_in_circle(circle, x, y) for circle in self._circles
+        )
+
+    def discard(self, x: float, y: float) -> int:
+        """Takes out the areas that do not allow a position (x, y) [m]; returns how many."""
+        before = len(self._polygons) + len(self._circles)
+        self._polygons = [polygon for polygon in self._polygons if _allows(polygon, x, y)]
+        self._circles = [circle for circle in self._circles if _allows_in_circle(circle, x, y)]
+        return before - len(self._polygons) - len(self._circles)
+
+
+def _allows(polygon: tuple[bool, np.ndarray], x: float, y: float) -> bool:
+    inclusion, vertices = polygon
+    return bool(inside_polygon(vertices, x, y)) == inclusion
+
+
+def _allows_in_circle(circle: tuple[bool, float, float, float], x: float, y: float) -> bool:
+    inclusion, cx, cy, radius2 = circle
+    return ((x - cx) ** 2 + (y - cy) ** 2 <= radius2) == inclusion

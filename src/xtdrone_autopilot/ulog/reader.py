@@ -194,12 +194,12 @@ def summary(log: FlightLog) -> list[str]:
         f"parameters: {len(ulog.initial_parameters)}, changed {len(ulog.changed_parameters)} times"
     )
     lines += [
-        f"  {log.seconds_of(t):8.2f} s  {_plain(name)} = {_value(value)}"
+        f"  {log.seconds_of(t):9.3f} s  {_plain(name)} = {_value(value)}"
         for t, name, value in ulog.changed_parameters
     ]
     lines.append("messages:")
     lines += [
-        f"  {log.seconds_of(m.t_us):8.2f} s  {_SEVERITIES[m.severity]}: {m.text}"
+        f"  {log.seconds_of(m.t_us):9.3f} s  {_SEVERITIES[m.severity]}: {m.text}"
         for m in log.messages()
     ]
     lines.append(f"{'topic':38} {'samples':>8} {'rate [Hz]':>9}")

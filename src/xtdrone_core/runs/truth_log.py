@@ -94,6 +94,8 @@ def read_truth(path: Path | str, n: int) -> tuple[np.ndarray, np.ndarray]:
         data = files.read_bytes(path, "truth log", most=None)
     except XtdroneError as error:
         raise XtdroneError(f"{error}; give the folder of a run that recorded its truth") from error
+    if not data:
+        raise XtdroneError(f"'{path}' has no record: the run ended before its first one")
     count = len(data) // dtype.itemsize
     records = np.frombuffer(data, dtype=dtype, count=count)
     t_us, table = records["t_us"].copy(), records["table"].copy()

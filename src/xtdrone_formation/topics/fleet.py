@@ -17,8 +17,8 @@ from xtdrone_mavros import ros_serialisation
 
 from .. import serialisation
 from ..commands import progress
-from ..schemes import require_hovering
-from ..service import PERIOD_US
+from ..declarations import TOPIC_PERIOD_US
+from ..hovering import require_hovering
 from .ros import Ros
 
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
@@ -119,7 +119,7 @@ class RosFleet:
     def _on_odometry(self, i: int, data: bytes) -> None:
         # A period ends with the message of the last vehicle, or, if that is late, with any other.
         t_us = serialisation.stamp(data)
-        if t_us >= self._due_us and (i == self.n - 1 or t_us - self._due_us > PERIOD_US):
+        if t_us >= self._due_us and (i == self.n - 1 or t_us - self._due_us > TOPIC_PERIOD_US):
             with self._tick:
                 self._t_us = t_us
                 self._tick.notify()
@@ -131,7 +131,7 @@ class RosFleet:
                 self._tick.wait(timeout)
             if self._t_us < self._due_us or self._t_us == 0:
                 return None
-            self._due_us = self._t_us + PERIOD_US
+            self._due_us = self._t_us + TOPIC_PERIOD_US
             return self._t_us
 
     def estimates(self, t_us: int) -> Estimates | None:

@@ -58,7 +58,11 @@ def _show_vehicle(args: argparse.Namespace) -> None:
     from ..vehicles.sdf import load_vehicle
 
     model = load_vehicle(args.vehicle)
-    figures = {**vehicle_figures(model), "sensors": vehicle_sensors(model)}
+    figures = {
+        **vehicle_figures(model),
+        "sensors": vehicle_sensors(model),
+        "remarks": list(model.remarks),
+    }
     if args.out and not model.rotors:
         raise ScenarioError(f"vehicle '{args.vehicle}' has no rotors to draw: leave out --out")
     if args.out:
@@ -66,7 +70,7 @@ def _show_vehicle(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(figures, indent=2).replace("Infinity", "null"))  # JSON has no such word
         return
-    sensors, effects = figures.pop("sensors"), figures.pop("effects")
+    sensors, effects, remarks = (figures.pop(name) for name in ("sensors", "effects", "remarks"))
     for key, value in figures.items():
         if not value and isinstance(value, list):
             continue
@@ -89,6 +93,7 @@ def _show_vehicle(args: argparse.Namespace) -> None:
         print(f"    {sensor['kind']} '{sensor['name']}' at {position} m")
         for line in _lines(sensor["parameters"]):
             print(f"        {line}")
+    print("".join(f"left out or changed: {remark}\n" for remark in remarks), end="")
     if args.out:
         print(f"drawing: {args.out}")
 

@@ -214,14 +214,7 @@ def closing_lines(simulation: Flown) -> list[str]:
             ("position estimate", f"{errors[0]:.2f} m RMS error, {errors[1]:.2f} m at most")
         )
     console = simulation.console
-    rows.append(
-        (
-            "warnings",
-            f"{console.warnings}, the last of {console.last_warning}"
-            if console.warnings
-            else "none",
-        )
-    )
+    rows.append(("warnings", _warnings(console)))
     if simulation.folder is not None:
         shown = commands_that_show(run_folder.latest(simulation.scenario.instance))
         rows += [("shown by", shown)] * bool(shown)
@@ -229,6 +222,18 @@ def closing_lines(simulation: Flown) -> list[str]:
     if simulation.folder is not None:
         lines.append(f"run folder: {simulation.folder}")
     return lines
+
+
+def _warnings(console: Console) -> str:
+    """The warnings of the flight stacks, and those about files."""
+    flown = (
+        f"{console.warnings}, the last of {console.last_warning}" if console.warnings else "none"
+    )
+    if not console.remarks:
+        return flown
+    more = f", the first: {console.remarks[0]}" if len(console.remarks) > 1 else ""
+    what = more or f": {console.remarks[0]}"
+    return f"{flown} in flight; {len(console.remarks)} about files{what}"
 
 
 def commands_that_show(run: str) -> str:

@@ -47,6 +47,7 @@ class Console:
     Attributes:
         warnings: Number of warnings of the flight stacks.
         last_warning: Text of the last one; None before the first.
+        remarks: What of the files of world, vehicles and inserted models is not used as given.
     """
 
     def __init__(self, names: Sequence[str], folder: Path | None, gaps: LogGaps | None = None):
@@ -60,6 +61,7 @@ class Console:
         self._names = list(names)
         self.warnings = 0
         self.last_warning: str | None = None
+        self.remarks: list[str] = []
         self._file = (
             None
             if folder is None
@@ -69,6 +71,7 @@ class Console:
     def regroup(self, before: "Console") -> None:
         """Continues to count the warnings of a flight whose fleet has changed."""
         self.warnings, self.last_warning = before.warnings, before.last_warning
+        self.remarks = list(dict.fromkeys([*before.remarks, *self.remarks]))
 
     def say(self, t_us: int, vehicle: int | None, severity: int, text: str) -> None:
         """Writes a line of one vehicle, None for the simulation; severity as in MAVLink."""

@@ -230,7 +230,7 @@ def _link_sensor(sensor: Element) -> tuple:
             return kind, {**to_dict(sensor), **to_dict(plugin)}
         if kind:
             return kind, to_dict(plugin)
-    tags = to_dict(sensor)
+    tags = {tag: value for tag, value in to_dict(sensor).items() if value != ""}  # "": a default
     if "lidar" in tags:  # as newer SDF calls it
         tags["ray"] = tags.pop("lidar")
     kind = _sensor_types().get(sensor.get("type"))

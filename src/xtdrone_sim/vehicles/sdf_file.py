@@ -39,7 +39,8 @@ _OWN_PARENTS = {
 }  # name: parent
 _XACRO_S = 60.0  # time-out of a file's rendering [s]
 _XACRO = re.compile(rb"\sxmlns:xacro\s*=")
-_EXPRESSION = re.compile(rb"\$[({]")
+_EXPRESSION = re.compile(rb"\$[({]|<xacro:")
+_NEEDED = re.compile(rb"\$\{|<xacro:(?!arg\b)")
 _ROBOT = re.compile(rb"<robot[\s>]")
 _ROOT = re.compile(rb"<[A-Za-z_][\w:.-]*")
 _DECLARED = re.compile(rb"\sxmlns:([\w.-]+)\s*=")
@@ -186,10 +187,18 @@ def _content(path: Path) -> bytes:
 
 
 def _is_xacro(path: Path, data: bytes) -> bool:
-    """Whether a file has to be expanded by xacro first, whatever it is called."""
+    """Whether a file has to be expanded by xacro first, whatever it is called.
+
+    SDF may declare its namespace and use it nowhere, or for arguments that Gazebo does without, as
+    PX4's delta_wing.sdf does: Gazebo reads such a file as it is.
+    """
     plain = files.without_comments(data)
-    expressions = path.suffix == ".xacro" and _EXPRESSION.search(plain) is not None
-    return expressions or _XACRO.search(plain) is not None
+    declared = _XACRO.search(plain) is not None
+    if declared and _ROBOT.search(plain) is not None:
+        return True
+    if path.suffix == ".xacro":
+        return _EXPRESSION.search(plain) is not None
+    return declared and _NEEDED.search(plain) is not None
 
 
 def _commands(path: Path, expand: bool, urdf: bool) -> str:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..vehicles.parts.links import read_links
+from ..vehicles.plugins import unread_plugins
 from ..vehicles.pose import Pose
-from ..vehicles.sdf_file import fail, parse_text
+from ..vehicles.sdf_file import fail, noted, parse_text
 from ..vehicles.sdf_tree import Scope, flag, name_of, pose_of
 from ..vehicles.shapes import Shape, shapes_of
 
@@ -28,6 +29,7 @@ class WorldModel:
     mass: float = 0.0  # [kg]; 0 for a static model
     inertia: tuple = ()  # (3, 3) about the centre of gravity, the model's axes [kg m^2]
     sdf: str = ""  # its SDF text
+    remarks: tuple[str, ...] = ()  # a line for each thing in it that is left out
 
     @property
     def start(self) -> Pose:
@@ -72,16 +74,24 @@ def read_model(words: str, name: str, pose: Pose, own_pose: bool = True) -> Worl
     Raises:
         SdfError: It is invalid, or more than one rigid body.
     """
+    with noted() as notes:
+        model = _read_model(words, name, pose, own_pose)
+    return replace(model, remarks=(*model.remarks, *notes))
+
+
+def _read_model(words: str, name: str, pose: Pose, own_pose: bool) -> WorldModel:
     element = parse_text(words, name, "model")
     element.set("name", name)
     scope = Scope(element, Pose(), f"{name}::")
+    remarks = unread_plugins(scope, ())
     static = flag(element, "static")
     place = pose.to(pose_of(element)) if own_pose else pose
     links = tuple((full, frame) for full, _, frame in scope.links())
     if not links:
         fail(element, f"model '{name}' has no link")
     if static:
-        return WorldModel(name, True, place, links, tuple(shapes_of(scope)), sdf=words)
+        shapes = tuple(shapes_of(scope, remarks))
+        return WorldModel(name, True, place, links, shapes, sdf=words, remarks=tuple(remarks))
     for _, joint in scope.elements("joint"):
         if joint.get("type") != "fixed":
             fail(
@@ -90,11 +100,20 @@ def read_model(words: str, name: str, pose: Pose, own_pose: bool = True) -> Worl
                 f"{joint.get('type')}: only models of one rigid body can be inserted while "
                 "the simulation runs; vehicles are given at its start",
             )
-    whole = read_links(scope, {}, [])
+    whole = read_links(scope, {}, remarks)
     inward = Pose(whole.cog).inverse()
-    shapes = tuple(_moved(shape, inward) for shape in shapes_of(scope))
+    shapes = tuple(_moved(shape, inward) for shape in shapes_of(scope, remarks))
     return WorldModel(
-        name, False, place, links, shapes, whole.cog, whole.mass, whole.inertia, words
+        name,
+        False,
+        place,
+        links,
+        shapes,
+        whole.cog,
+        whole.mass,
+        whole.inertia,
+        words,
+        tuple(remarks),
     )
 
 

@@ -86,6 +86,7 @@ def _evaluate(
 ) -> Evaluation:
     from evo import EvoException
     from evo.core import metrics, sync
+    from evo.core.geometry import GeometryException
     from evo.core.metrics import PoseRelation, Unit
 
     truth, flown = _trajectory(reference), _trajectory(estimate)
@@ -110,6 +111,11 @@ def _evaluate(
             errors[name] = np.array(metric.error)
             ends = metric.delta_ids if kind == "rpe" else range(truth.num_poses)
             times[name] = truth.timestamps[list(ends)]
+    except GeometryException as error:
+        raise SlamError(
+            f"evo cannot align '{estimate}' with '{reference}' by {alignment}: {error}, as of "
+            "poses on a straight line; give --align origin or --align none"
+        ) from error
     except (EvoException, ValueError, np.linalg.LinAlgError) as error:
         raise SlamError(f"evo cannot compare '{estimate}' with '{reference}': {error}") from error
     return Evaluation(

@@ -295,10 +295,12 @@ def test_geofence_polygon_stops_the_flight(flight):
     "items, inside, outside",
     [
         ([(5003, 0, 0, 10)], (9, 0), (11, 0)),
-        ([(5004, 0, 0, 10)], (11, 0), (9, 0)),
-        ([(5003, 0, 0, 10), (5003, 30, 0, 10)], (30, 5), (15, 0)),
+        ([(5003, 0, 0, 10), (5003, 0, 0, 0)], (9, 0), (11, 0)),
+        ([(5004, 20, 0, 10)], (9, 0), (11, 0)),
+        ([(5003, 0, 0, 10), (5003, 8, 0, 10)], (5, 0), (-5, 0)),
+        ([(5003, 0, 0, 10), (5003, 30, 0, 10)], (5, 0), (30, 5)),
         ([(5003, 0, 0, 10), (5004, 5, 0, 2)], (-5, 0), (5, 1)),
-        ([(5002, *at, 4) for at in ((0, 0), (5, 0), (5, 5), (0, 5))], (6, 2), (2, 2)),
+        ([(5002, *at, 4) for at in ((4, 0), (9, 0), (9, 5), (4, 5))], (2, 2), (6, 2)),
     ],
 )
 def test_shapes_of_the_fence(flight, items, inside, outside):
@@ -307,6 +309,13 @@ def test_shapes_of_the_fence(flight, items, inside, outside):
     assert f.upload(kinds, FENCE) == mavlink.MAV_MISSION_ACCEPTED
     fence = f.autopilot.missions.fences[0]
     assert fence.contains(*inside) and not fence.contains(*outside)
+
+
+def test_areas_without_home_do_not_count(flight):
+    f = flight()
+    f.upload([f.item(5003, 50, 0, 0.0, (10.0, 0, 0, 0))], FENCE)
+    assert "Geofence invalid, doesn't contain Home position" in f.said
+    assert f.autopilot.missions.fences[0].contains(0, 0)
 
 
 def test_a_waypoint_in_a_geofence_bounds_nothing(flight):
@@ -332,6 +341,7 @@ def test_two_parameters_more_are_listed_once_there_was_a_mission(flight):
 
 def test_arming_outside_the_fence_is_refused(flight):
     f = flight()
+    f.autopilot.status["home"][0, 0] = 30.0  # an area that home is in would not count
     f.upload([f.item(5004, 0, 0, 0.0, (5.0, 0, 0, 0))], FENCE)
     f.run(0.5)
     assert "geofence" in f.autopilot.commander.arm(0, f.simulation.t_us).reason

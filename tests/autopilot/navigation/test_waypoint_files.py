@@ -66,6 +66,15 @@ def test_row_0_is_home_where_it_is_no_other_item(read, row, home, count):
     assert (plan.home is not None) == home and len(plan.items[MISSION]) == count
 
 
+def test_a_row_0_that_looks_like_a_waypoint_is_named(read, caplog):
+    """As MAVROS' users write it for PX4; QGroundControl takes it as home, too."""
+    read(HOME, WAYPOINT)
+    assert not caplog.messages
+    plan = read("0 1 3 16 0 0 0 0 47.397742 8.545594 10 1", WAYPOINT)
+    assert len(plan.items[MISSION]) == 1 and plan.home is not None
+    assert "row 0 is not flown: it is the home position" in caplog.messages[0]
+
+
 def test_mission_planners_fences_and_rally_points(read):
     corners = [f"{k} 0 0 5001 3 0 0 0 47.{k} 8.{k} 0 1" for k in (1, 2, 3)]
     rally = "4 0 3 5100 0 0 0 0 47.1 8.1 20 1"

@@ -44,12 +44,16 @@ _CL_DELTA = 4.0
 
 
 def wing_plugins(scope: Scope) -> list[tuple[Scope, Element]]:
-    """Scope and plugin of each lifting surface."""
+    """Scope and plugin of each lifting surface whose link is there."""
     return [
         (owner, plugin)
         for owner, plugin in scope.elements("plugin")
-        if plugin_name(plugin) in _PLUGINS
+        if plugin_name(plugin) in _PLUGINS and _has_link(owner, plugin)
     ]
+
+
+def _has_link(scope: Scope, plugin: Element) -> bool:
+    return scope.has("link", plugin.findtext("link_name", "").strip())
 
 
 def control_joint(scope: Scope, plugin: Element) -> str:
@@ -84,7 +88,12 @@ def read_wings(
     Raises:
         SdfError: A surface of an invalid link, direction, area, density or slipstream.
     """
-    for _, plugin in scope.elements("plugin"):
+    for owner, plugin in scope.elements("plugin"):
+        if plugin_name(plugin) in _PLUGINS and not _has_link(owner, plugin):
+            remarks.append(
+                f"wing '{plugin.get('name', 'wing')}' exerts no force: there is no link "
+                f"'{plugin.findtext('link_name', '').strip()}'"
+            )
         if plugin_name(plugin) == _UNKNOWN:
             remarks.append(
                 f"plugin '{plugin.get('name', _UNKNOWN)}' is left out: the air exerts "
