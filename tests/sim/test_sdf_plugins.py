@@ -107,6 +107,14 @@ def test_sensors_of_newer_sdf_are_read(tmp_path, capfd, type_, kind, rate):
         assert "rate 25" in said
 
 
+def test_noise_of_sdf_s_own_is_not_dropped_in_silence(tmp_path):
+    noise = "<noise type='gaussian'><stddev>0.01</stddev></noise>"
+    imu = f"<sensor name='i' type='imu'><imu><angular_velocity><x>{noise}</x></angular_velocity>"
+    path = model(tmp_path, jointed.link("base", more=f"{imu}</imu></sensor>"))
+    (remark,) = load_vehicle(path).remarks
+    assert "<noise> of imu 'i' is not read: that of its preset is taken" in remark
+
+
 def test_models_are_included_by_their_bare_names_and_merged_in_turn(tmp_path, monkeypatch):
     monkeypatch.setenv("GZ_SIM_RESOURCE_PATH", str(tmp_path / "models"))
     merge = '<include merge="true"><uri>{}</uri><pose>0 0 1 0 0 0</pose></include>'

@@ -33,7 +33,7 @@ from .parts.tyres import read_tyres
 from .parts.wings import WING_PLUGINS, read_wings
 from .plugins import plugin_name, unread_plugins
 from .pose import Pose
-from .sdf_file import Element, noted, parse
+from .sdf_file import Element, note, noted, parse
 from .sdf_tree import Scope, name_of, number, pose_of, to_dict
 from .shapes import Shape, shapes_of
 
@@ -234,8 +234,15 @@ def _link_sensor(sensor: Element) -> tuple:
     if "lidar" in tags:  # as newer SDF calls it
         tags["ray"] = tags.pop("lidar")
     kind = _sensor_types().get(sensor.get("type"))
-    if kind in sensors() and number(sensor, "update_rate", 0.0) == 0.0:  # SDF's default: at will
-        tags.pop("update_rate", None)
+    if kind in sensors():
+        if number(sensor, "update_rate", 0.0) == 0.0:  # SDF's default: at will
+            tags.pop("update_rate", None)
+        if next(sensor.iter("noise"), None) is not None:
+            note(
+                sensor,
+                f"<noise> of {kind} '{name_of(sensor)}' is not read: that of its preset is taken, "
+                "or of <preset> and the tags of 'xtdrone vehicle presets'",
+            )
     return kind, tags
 
 
