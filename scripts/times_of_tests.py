@@ -30,7 +30,8 @@ INTRODUCTION = """# Processor time of the tests
 Seconds of processor time, with that of the processes that a test starts, on {cpu}, {cores} cores.
 Budget of a test: {budget}.
 
-{total} tests take {seconds:.0f} s; without those marked slow or long {fast:.0f} s.
+{total} tests were measured and take {seconds:.0f} s; without those marked slow or long {fast:.0f}
+s. Others are not listed; `make test-times` measures all.
 """
 
 

@@ -59,6 +59,7 @@ def test_eight_followers_track_a_leader_on_a_mission(flight):
     assert gap > 1.0
 
 
+@pytest.mark.slow
 def test_the_fleet_lands_where_the_mission_ended(flight):
     events, _t, pos, _ = flight
     assert "landed" in events
