@@ -52,6 +52,7 @@ PLANS = {
     "the log of your own": None,
     "Gazebo": None,
     "downloads": None,
+    "three terminals": None,
     "they want": None,
     "needs ": None,
 }
