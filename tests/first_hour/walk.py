@@ -53,6 +53,7 @@ PLANS = {
     "Gazebo": None,
     "downloads": None,
     "three terminals": None,
+    "your node": None,
     "they want": None,
     "needs ": None,
 }
