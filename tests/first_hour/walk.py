@@ -52,6 +52,8 @@ PLANS = {
     "the log of your own": None,
     "Gazebo": None,
     "downloads": None,
+    "three terminals": None,
+    "your node": None,
     "they want": None,
     "needs ": None,
 }

@@ -259,7 +259,6 @@ def test_slipstreams_that_make_no_sense_are_refused(tmp_path, tags, words):
         ("<alpha_stall>0</alpha_stall>", "<alpha_stall> of wing 'main' is 0"),
         ("<upward>1 0 0</upward>", "<forward> and <upward> of wing 'main' are parallel"),
         ("<forward>0 0 0</forward>", "<forward> and <upward> of wing 'main' are parallel"),
-        ("<link_name>wingg</link_name>", "there is no link 'wingg'"),
     ],
 )
 def test_wings_that_make_no_sense_are_refused(tmp_path, tags, words):
