@@ -24,6 +24,7 @@ from xtdrone_core.contracts import (
     Stateful,
     required,
 )
+from xtdrone_core.errors import shown
 from xtdrone_core.racing.ghost import read_ghost
 from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs.log_file import LogGaps
@@ -255,6 +256,11 @@ def build_sensors(
             if isinstance(engine, RangeCaster)
             else Beams(world, scenario.vehicles, models, engine)
         )
+    for spec, model in zip(scenario.vehicles, models, strict=True):
+        if not any(block.kind == "imu" for block in model.sensors):
+            raise ScenarioError(
+                f"{spec.name} cannot be flown: '{shown(spec.type)}' has no imu, give its SDF one"
+            )
     return SensorSuite(
         [sensors_at_zero(model) for model in models],
         origin_of(world),

@@ -38,15 +38,8 @@ def test_position_is_learned_within_its_steps():
 
 
 @pytest.mark.slow
-def test_nothing_is_learned_with_a_broken_reward(monkeypatch):
-    broken = dataclasses.replace(position.TASK, judge=judge_reversed)
-    find = trainings.find_task
-    for module in (trainings, trainings.TaskBatch.__init__.__globals__):
-        space = module if isinstance(module, dict) else vars(module)
-        monkeypatch.setitem(
-            space, "find_task", lambda task: broken if task == "Position-v0" else find(task)
-        )
-    assert learn() < 0.05
+def test_nothing_is_learned_with_a_broken_reward():
+    assert learn(dataclasses.replace(position.TASK, judge=judge_reversed)) < 0.05
 
 
 def weights(training):

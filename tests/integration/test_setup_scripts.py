@@ -11,7 +11,7 @@ from waiting import LIMIT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = (
-    "bash sh env cat cp mv rm mkdir dirname basename grep sed cut head tail sha256sum flock "
+    "bash sh env cat cp find mv rm mkdir dirname basename grep sed cut head tail sha256sum flock "
     "id date sort"
 ).split()
 

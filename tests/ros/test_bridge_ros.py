@@ -225,7 +225,9 @@ def test_nodes_wait_without_time_out_for_a_simulation_that_compiles(ros):  # noq
         assert bridge.poll() is None and user.poll() is None
 
         def started():
-            server.poll(lambda op, request: {"vehicles": ["iris_0"]}, 0.05)
+            server.poll(
+                lambda op, request: {"vehicles": ["iris_0"], "namespaces": ["/iris_0"]}, 0.05
+            )
             return ros.parameter("/xtdrone/vehicles")
 
         assert until(started, "the vehicles are known", bridge) == ["iris_0"]
