@@ -94,9 +94,9 @@ def shown(total: int | None = None, line: str = _LINE) -> Iterator[Bar]:
 
 
 @contextlib.contextmanager
-def told(tell: Callable[[], None]) -> Iterator[None]:
-    """Calls tell() after each function that is compiled within it."""
-    listener = _Compilations(lambda: None, tell)
+def calling(on_compiled: Callable[[], None]) -> Iterator[None]:
+    """Calls on_compiled() after each function that is compiled within it."""
+    listener = _Compilations(lambda: None, on_compiled)
     event.register(_KIND, listener)
     try:
         yield

@@ -77,12 +77,12 @@ def warm_up() -> None:
 
 def others() -> None:
     """Compiles what a multicopter does not need; writes a byte to stdout for each function."""
-    with progress.told(lambda: _tell(sys.stdout.fileno())):
+    with progress.calling(lambda: _report(sys.stdout.fileno())):
         _other_vehicles()
         draw_realistically()
 
 
-def _tell(number: int) -> None:
+def _report(number: int) -> None:
     with suppress(OSError):
         os.write(number, b".")
 

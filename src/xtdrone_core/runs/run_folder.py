@@ -182,7 +182,7 @@ def write_json(path: Path, data: Any) -> None:  # data for JSON
     part.replace(path)
 
 
-def update_summary(folder: Path, reserve: int = 0, **values: Any) -> dict:
+def update_summary(folder: Path, reserve: int = 0, **values: Any) -> dict:  # values of JSON
     """Adds values to a run's summary.json and returns the whole.
 
     The file is replaced as a whole. With a reserve, the space of the replaced file is kept for the

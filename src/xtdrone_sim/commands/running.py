@@ -86,7 +86,7 @@ class ClosingPlots:
         self._process: subprocess.Popen[bytes] | None = None
         if "matplotlib" not in sys.modules and len(os.sched_getaffinity(0)) > 1:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", f"from {__name__} import draw_when_told as d; d()"],
+                [sys.executable, "-c", f"from {__name__} import draw_on_request as draw; draw()"],
                 stdin=subprocess.PIPE,
                 # Ctrl-C is for the flight, which is drawn all the same.
                 preexec_fn=tied(then=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)),
@@ -115,7 +115,7 @@ class ClosingPlots:
             self._process.communicate()
 
 
-def draw_when_told() -> None:
+def draw_on_request() -> None:
     """Loads what draws, then draws the run folder that standard input names, if it names one."""
     with contextlib.suppress(Exception):  # said when it is to draw
         from xtdrone_core import plot_style
