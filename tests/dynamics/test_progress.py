@@ -70,6 +70,6 @@ def test_more_functions_than_were_known_are_counted_on(monkeypatch):
 @pytest.mark.slow
 def test_each_compiled_function_is_told():
     told = []
-    with progress.told(lambda: told.append(1)):
+    with progress.calling(lambda: told.append(1)):
         compile_two()
     assert len(told) == 2
