@@ -6,6 +6,7 @@ negative costs. G. Williams and others, "Information theoretic MPC for model-bas
 learning" (2017), algorithm 2.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -47,6 +48,34 @@ def add_costs(
     """Adds the cost `follow` of the states of a batch to `total` (E,); see Cost."""
     for e in range(len(total)):
         total[e] += follow(pos[e, 0], quat[e, 0], vel[e, 0], ang_vel[e, 0], action[e, 0], reference)
+
+
+@fleet_kernel
+def shape_noise(
+    noise: np.ndarray,
+    mean: np.ndarray,
+    scale: np.ndarray,
+    smoothness: float,
+    least: np.ndarray,
+    most: np.ndarray,
+) -> None:
+    """Makes sequences of actions of white noise (K, H, 4), in place; the first is the mean.
+
+    Args:
+        noise: Standard normal numbers.
+        mean: (H, 4) actions.
+        scale: (4,) standard deviations.
+        smoothness: Correlation from one action to the next.
+        least, most: (4,) limits of the actions.
+    """
+    fresh = math.sqrt(1.0 - smoothness * smoothness)
+    for k in range(noise.shape[0]):
+        for axis in range(4):
+            value = 0.0
+            for h in range(noise.shape[1]):
+                drawn = noise[k, h, axis] * scale[axis] if k > 0 else 0.0
+                value = drawn if h == 0 else smoothness * value + fresh * drawn
+                noise[k, h, axis] = min(max(mean[h, axis] + value, least[axis]), most[axis])
 
 
 def summed(cost: Cost) -> Callable[..., None]:
@@ -171,19 +200,19 @@ class Mppi:
         return float((actuator["motor_constant"] * speed**2).sum())
 
     def _tried(self) -> np.ndarray:
-        """Returns sequences of actions (K, H, 4): the mean, and others about it."""
+        """Returns sequences of actions (K, H, 4), float32: the mean, and others about it."""
         settings = self._settings
-        noise = self._random.standard_normal((settings.rollouts, settings.horizon, 4))
-        noise *= settings.noise
-        keep = settings.smoothness
-        for k in range(1, settings.horizon):
-            noise[:, k] = keep * noise[:, k - 1] + np.sqrt(1.0 - keep * keep) * noise[:, k]
-        noise[0] = 0.0
-        tried = self.mean + noise
-        most = np.array([*settings.max_rates, 1.0])
-        least = np.array([*(-value for value in settings.max_rates), 0.0])
-        clipped: np.ndarray = np.clip(tried, least, most)
-        return clipped
+        shape = settings.rollouts, settings.horizon, 4
+        tried: np.ndarray = self._random.standard_normal(shape, dtype=np.float32)
+        shape_noise(
+            tried,
+            self.mean,
+            np.array(settings.noise),
+            settings.smoothness,
+            np.array([*(-value for value in settings.max_rates), 0.0]),
+            np.array([*settings.max_rates, 1.0]),
+        )
+        return tried
 
     def _flown(
         self, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray
