@@ -41,7 +41,6 @@ from .errors import AutopilotError
 from .fixed_wing.stack import FixedWing
 from .gimbal.manager import GimbalManager
 from .gimbal.mount import Mount
-from .interfaces import ObservesActuators
 from .mavlink.commands import Commands
 from .mavlink.description.answers import Answers, EventProtocol
 from .mavlink.device_commands import DeviceCommands
@@ -259,7 +258,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.attitude_control = made["attitude_control"]
         self.rate_control = made["rate_control"]
         self.mixer = made["mixer"]
-        self._observers = [part for part in made.values() if isinstance(part, ObservesActuators)]
+        self._feedback = interfaces.share_feedback(made.values(), fleet)
 
     def _make_navigation(self, fleet: FleetModel) -> None:
         """Modes, missions and failsafes."""
@@ -540,8 +539,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
     def _control(self, dt: float) -> None:
         """Turns the set-points of the modes into actuator commands."""
         p, values = self.status, self.parameters.values
-        for observer in self._observers:
-            observer.observe(p, self.estimator, self.readings.sensors, self.commands, dt)
+        for feedback in self._feedback:
+            feedback.step(p, self.estimator, self.readings.sensors, self.commands, dt)
         if self.clock.any_due(LOOP_US):
             for loop in (self.position_control, self.velocity_control):
                 loop.step(p, values, self.estimator, LOOP_S)

@@ -5,7 +5,7 @@ example. Every part serves the whole fleet. World ENU, body FLU, SI units,
 quaternions xyzw (body to world).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -253,11 +253,13 @@ class ControlLoop(Protocol):
         """
 
 
-@runtime_checkable
-class ObservesActuators(Protocol):
-    """A loop that also takes what the actuators were told, as INDI does."""
+class ActuatorFeedback(Protocol):
+    """What the actuators did, as INDI needs it: measured once for all loops that use it."""
 
-    def observe(
+    def __init__(self, fleet: FleetModel):
+        """The feedback of a fleet."""
+
+    def step(
         self,
         status: np.ndarray,
         estimator: Estimator,
@@ -274,6 +276,16 @@ class ObservesActuators(Protocol):
             commands: (N, A) commands that acted during the last dt.
             dt: Length of the step [s].
         """
+
+
+@runtime_checkable
+class UsesFeedback(Protocol):
+    """A loop that uses feedback of the actuators; FEEDBACK is its class."""
+
+    FEEDBACK: type[ActuatorFeedback]
+
+    def take_feedback(self, feedback: Any) -> None:  # an object of FEEDBACK
+        """Takes the feedback that the loops of this class share, when all loops are made."""
 
 
 class Mixer(Protocol):
@@ -334,3 +346,14 @@ def build(part: str, kind: type, *args: Any) -> Any:  # as the protocol of the p
             f"{part} '{kind.__module__}:{kind.__qualname__}' cannot be made: "
             f"{error}; see xtdrone_autopilot.interfaces"
         ) from error
+
+
+def share_feedback(parts: Iterable[object], fleet: FleetModel) -> list[ActuatorFeedback]:
+    """Gives each part that uses feedback an object that all of its kind share; returns those."""
+    made: dict[type[ActuatorFeedback], ActuatorFeedback] = {}
+    for part in parts:
+        if isinstance(part, UsesFeedback):
+            if part.FEEDBACK not in made:
+                made[part.FEEDBACK] = part.FEEDBACK(fleet)
+            part.take_feedback(made[part.FEEDBACK])
+    return list(made.values())

@@ -6,6 +6,7 @@ motion is measured by gyroscope and accelerometer. Truth is not used.
 """
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -258,7 +259,10 @@ class Disturbance(Memory):
         commands: np.ndarray,
         dt: float,
     ) -> None:
-        """Takes the commands (N, A) of the last dt [s], and the readings after it."""
+        """Takes the commands (N, A) of the last dt [s], and the readings after it.
+
+        See interfaces.ActuatorFeedback.
+        """
         fleet = self._fleet
         if dt != self._dt:
             self._set_step(dt)
@@ -307,3 +311,16 @@ class Disturbance(Memory):
             actuator = self._fleet.actuator[i, k]
             self._lag_up[i, k] = rotor.lag_factors(actuator["time_constant_up"], dt)
             self._lag_down[i, k] = rotor.lag_factors(actuator["time_constant_down"], dt)
+
+
+class IndiLoop(Memory):
+    """Base class of the loops, which share one Disturbance."""
+
+    FEEDBACK = Disturbance
+    MEMORY: ClassVar[tuple[str, ...]] = ("disturbance",)
+    disturbance: Disturbance
+
+    def take_feedback(self, feedback: Disturbance) -> None:
+        """Takes the disturbance; see interfaces.UsesFeedback."""
+        self.disturbance = feedback
+        self.remember_start()

@@ -10,12 +10,11 @@ from xtdrone_autopilot.control.rate import rate_gains, torque_of
 from xtdrone_autopilot.control.vector import clamp
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.state.vehicle_status import ACTUATORS, NO_SET_POINT
-from xtdrone_core import FleetModel, SensorBatch
-from xtdrone_core.runs.snapshot import Memory
+from xtdrone_core import FleetModel
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
-from .disturbance import Disturbance
+from .disturbance import IndiLoop
 
 # Largest disturbance that is taken off, over the torque that the vehicle exerts about that axis.
 # The ground that pushes at one foot is a disturbance, too, and must not be fought with all torque.
@@ -65,29 +64,14 @@ def control_fleet(
         vehicle.sp_torque[2] = tz - _limited(vehicle, 2, torque[i])
 
 
-class IndiRateControl(Memory):
+class IndiRateControl(IndiLoop):
     """INDI: rate error to torque, with wind and faults measured in place of an integral."""
 
-    MEMORY = ("_disturbance",)
-
     def __init__(self, fleet: FleetModel) -> None:
-        """Starts on the ground."""
-        self._disturbance = Disturbance(fleet)
-        self.remember_start()
-
-    def observe(
-        self,
-        status: np.ndarray,
-        estimator: Estimator,
-        sensors: SensorBatch,
-        commands: np.ndarray,
-        dt: float,
-    ) -> None:
-        """Measures the disturbance; see interfaces.ObservesActuators."""
-        self._disturbance.step(status, estimator, sensors, commands, dt)
+        """Needs nothing of the fleet; its inertia is in the status records."""
 
     def step(
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
     ) -> None:
         """Steps all vehicles; without a set-point, torque and thrust are zero."""
-        control_fleet(status, parameters, estimator.records, self._disturbance.torque)
+        control_fleet(status, parameters, estimator.records, self.disturbance.torque)

@@ -13,13 +13,12 @@ from xtdrone_autopilot.control.vector import clamp, limit_norm2
 from xtdrone_autopilot.control.velocity import point_thrust, yaw_set_point
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.state.vehicle_status import STAGE_FLIGHT, TRAJECTORY
-from xtdrone_core import FleetModel, SensorBatch
-from xtdrone_core.runs.snapshot import Memory
+from xtdrone_core import FleetModel
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
 
-from .disturbance import Disturbance
+from .disturbance import IndiLoop
 
 # Gains where the parameters have PX4's defaults, which stand behind them [1/s]. The horizontal one
 # is higher than PX4's, whose integral part and damping are not needed here.
@@ -131,27 +130,14 @@ def control_fleet(
         )
 
 
-class IndiVelocityControl(Memory):
+class IndiVelocityControl(IndiLoop):
     """INDI: velocity error to attitude and thrust, with wind and payload measured."""
 
-    MEMORY = ("_disturbance", "_last", "_jerk")
+    MEMORY = (*IndiLoop.MEMORY, "_last", "_jerk")
 
     def __init__(self, fleet: FleetModel) -> None:
-        """Starts on the ground."""
-        self._disturbance = Disturbance(fleet)
+        """Starts without set-points."""
         self._last, self._jerk = np.full((fleet.n, 2), np.nan), np.zeros((fleet.n, 2))
-        self.remember_start()
-
-    def observe(
-        self,
-        status: np.ndarray,
-        estimator: Estimator,
-        sensors: SensorBatch,
-        commands: np.ndarray,
-        dt: float,
-    ) -> None:
-        """Measures the disturbance; see interfaces.ObservesActuators."""
-        self._disturbance.step(status, estimator, sensors, commands, dt)
 
     def step(
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
@@ -161,7 +147,7 @@ class IndiVelocityControl(Memory):
             status,
             parameters,
             estimator.records,
-            self._disturbance.force,
+            self.disturbance.force,
             dt,
             self._last,
             self._jerk,
