@@ -113,7 +113,7 @@ class CameraParameters:
     far: float  # nothing further is seen [m]
     hack_baseline: float  # distance to the left camera of a rectified pair, for CameraInfo [m]
     anti_aliasing: int = 0  # samples per pixel at edges; each costs time
-    k4: float = 0.0  # of an equidistant lens
+    k4: float = 0.0  # an equidistant lens has it
     distortion_model: str = PLUMB_BOB  # plumb_bob, or equidistant for a fisheye
     # The rest is of realistic images only.
     exposure_time: float = 0.005  # [s]; what moves meanwhile is blurred

@@ -72,7 +72,7 @@ class Lens:
         self.x = ((x - self.pinhole.left) * scale - 0.5).astype(np.float32)
         # OpenGL's images begin at the bottom.
         self.y = ((self.pinhole.bottom - y) * scale - 0.5).astype(np.float32)
-        self._outside = np.isnan(x)  # of the image circle of a fisheye
+        self._outside = np.isnan(x)  # True beyond a fisheye's image circle
         self._is_cut = bool(self._outside.any())
         if self._is_cut:
             self.x[self._outside] = self.y[self._outside] = 0.0

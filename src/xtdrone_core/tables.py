@@ -1,7 +1,10 @@
 """Tables that users write or save from a spreadsheet: rows of cells, separated by commas."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from . import files
 from .errors import XtdroneError, shown
@@ -44,3 +47,38 @@ def read_table(
                     f"separated by {name}, separate it by commas, with points in numbers"
                 )
     return rows
+
+
+def points_of(
+    rows: Sequence[Sequence[str]], name: str, farthest: float, each: str, error: type[XtdroneError]
+) -> np.ndarray:
+    """Returns the points of the rows of a table, x, y, z in each; a header of those is skipped.
+
+    Args:
+        rows: As of read_table().
+        name: Name of the table, for messages.
+        farthest: Largest coordinate [m].
+        each: What follows 'give x,y,z in metres, up to ...' in messages.
+        error: Class of the errors.
+
+    Returns:
+        (P, 3) [m].
+
+    Raises:
+        XtdroneError: A row is not three numbers, or one is too large.
+    """
+    if rows and [cell.lower() for cell in rows[0]] == ["x", "y", "z"]:
+        rows = rows[1:]
+    points = []
+    for number, row in enumerate(rows, 1):
+        try:
+            point = [float(cell) for cell in row]
+        except ValueError:
+            point = []
+        if len(point) != 3 or not all(abs(x) <= farthest for x in point):
+            raise error(
+                f"row {number} of {name} is '{shown(','.join(row))}': "
+                f"give x,y,z in metres, up to {farthest:g}{each}"
+            )
+        points.append(point)
+    return np.array(points).reshape(-1, 3)

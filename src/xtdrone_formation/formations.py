@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from xtdrone_core import files
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.scenario.vehicles import FARTHEST, MAX_FLEET, grid as start_grid
-from xtdrone_core.tables import read_table
+from xtdrone_core.tables import points_of, read_table
 
 from .declarations import MAX_SCALE, Shape
 from .errors import FormationError
@@ -202,26 +202,13 @@ def read_csv(path: Path | str, n: int) -> np.ndarray:
             rows.
     """
     rows = read_table(Path(path).expanduser(), "formation file", FormationError)
-    if rows and [cell.lower() for cell in rows[0]] == ["x", "y", "z"]:
-        rows = rows[1:]
-    offsets = []
-    for number, row in enumerate(rows, 1):
-        try:
-            offset = [float(cell) for cell in row]
-        except ValueError:
-            offset = []
-        if len(offset) != 3 or not all(abs(x) <= FARTHEST for x in offset):
-            raise FormationError(
-                f"row {number} of '{shown(path)}' is '{shown(','.join(row))}': "
-                f"give x,y,z in metres, up to {FARTHEST:g}, for each follower"
-            )
-        offsets.append(offset)
+    offsets = points_of(rows, f"'{shown(path)}'", FARTHEST, ", for each follower", FormationError)
     if len(offsets) != n - 1:
         raise FormationError(
             f"'{shown(path)}' has {len(offsets)} rows and does not fit {n} "
             f"vehicles: it needs one row for each of the {n - 1} followers"
         )
-    return np.array(offsets).reshape(-1, 3)
+    return offsets
 
 
 def _check_distinct(name: str, offsets: np.ndarray) -> None:

@@ -1,6 +1,5 @@
 """Agents that follow curves."""
 
-import math
 from collections.abc import Callable
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from .curves import CURVES, Laps
 from .fields import VectorField
 from .minimum_snap import ORDERS, Limits, MinimumSnap
 from .paths import read_path, read_points
+from .rms import RootMeanSquare
 
 _END_M = 0.1  # an open path is over so near to its end [m]
 _SHOWN = 120  # points of a path in its event
@@ -29,7 +29,7 @@ class TrajectoryAgent(FlightAgent):
     by the estimates).
     """
 
-    MEMORY = (*FlightAgent.MEMORY, "_begun_us", "_squares", "_count")
+    MEMORY = (*FlightAgent.MEMORY, "_begun_us", "_rms")
     period_us = 8_000
 
     def __init__(
@@ -71,12 +71,12 @@ class TrajectoryAgent(FlightAgent):
             limits = Limits(speed, thrust, body_rate)
             self._planned = MinimumSnap(read_points(curve, "curve"), limits, minimise)
         self._begun_us: int | None = None
-        self._squares, self._count = 0.0, 0
+        self._rms = RootMeanSquare()
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Starts the clock of the trajectory."""
         self._begun_us = t_us
-        self._squares, self._count = 0.0, 0
+        self._rms.clear()
         self.event(t_us, "curve", curve=self._name, duration_s=round(self._planned.duration, 3))
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
@@ -88,26 +88,24 @@ class TrajectoryAgent(FlightAgent):
         out.vel[:] = planned.vel
         out.acc[:] = planned.acc
         if t >= self._planned.settled:
-            self._squares += float(((estimates.pos - out.pos) ** 2).sum(axis=1).mean())
-            self._count += 1
+            self._rms.add(estimates.pos - out.pos)
         if t < self._planned.duration:
             return False
-        rms = math.sqrt(self._squares / max(self._count, 1))
-        self.event(t_us, "curve_over", rms_m=round(rms, 4))
+        self.event(t_us, "curve_over", rms_m=round(self._rms.value, 4))
         return True
 
 
 class GuidanceAgent(FlightAgent):
     """Take-off, laps of a path by the vector field around it, landing.
 
-    The field tells velocity and acceleration by the place alone: a vehicle that is blown off comes
+    The field gives velocity and acceleration by the place alone: a vehicle that is blown off comes
     back to the path, not to where it should have been. Each vehicle flies the path from its own
     start. In addition to the events of FlightAgent: `path` (points, closed, length_m, starts, and
     the options speed, acceleration, width) when it begins, and `path_over` (rms_m: distance from
     the path by the estimates, once it was reached).
     """
 
-    MEMORY = (*FlightAgent.MEMORY, "_arc_lengths", "_flown", "_squares", "_count")
+    MEMORY = (*FlightAgent.MEMORY, "_arc_lengths", "_flown", "_reached", "_rms")
 
     def __init__(
         self,
@@ -147,18 +145,18 @@ class GuidanceAgent(FlightAgent):
                 f"the path descends to {lowest:.2f} m above the start: give a height of "
                 f"{height - lowest + 0.5:.1f} m or more"
             )
-        self._width = width
-        self._way = self._path.length * (laps if self._path.closed else 1)
-        self._arc_lengths = np.full(n, np.nan)  # where on the path each vehicle is; NaN = not yet
-        self._flown = np.zeros(n)  # how much of it
-        self._squares, self._count = 0.0, 0
+        self._distance = self._path.length * (laps if self._path.closed else 1)
+        self._arc_lengths = np.full(n, np.nan)  # place of each on the path [m]; NaN = none yet
+        self._flown = np.zeros(n)  # length of the path that each has flown [m]
+        self._reached = np.zeros(n, dtype=np.bool_)  # whether each has come to the path
+        self._rms = RootMeanSquare()
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
-        """Tells the path, as an event."""
+        """Reports the path, as an event."""
         points = self._path.points[:-1] if self._path.closed else self._path.points
         shown = np.linspace(0, len(points) - 1, _SHOWN).astype(int)
-        self._arc_lengths[:], self._flown[:] = np.nan, 0.0
-        self._squares, self._count = 0.0, 0
+        self._arc_lengths[:], self._flown[:], self._reached[:] = np.nan, 0.0, False
+        self._rms.clear()
         self.event(
             t_us,
             "path",
@@ -168,15 +166,15 @@ class GuidanceAgent(FlightAgent):
             starts=np.round(self.home + [0.0, 0.0, self.height], 3).tolist(),
             speed=self._field.speed,
             acceleration=self._field.acceleration,
-            width=self._width,
+            width=self._field.width,
         )
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
         """Sends what the field asks for; returns True once all have flown the path."""
         start = self.home + [0.0, 0.0, self.height]
         for i in range(self.n):
-            if self._flown[i] >= self._way:
-                out.pos[i] = start[i] + self._path.at(self._way).pos
+            if self._flown[i] >= self._distance:
+                out.pos[i] = start[i] + self._path.at(self._distance).pos
                 continue
             near = self._arc_lengths[i]
             guided = self._field.at(
@@ -184,13 +182,12 @@ class GuidanceAgent(FlightAgent):
             )
             self._advance(i, guided.nearest.arc_length)
             out.vel[i], out.acc[i] = guided.vel, guided.acc
-            if self._count or guided.distance < 0.1 * self._width:
-                self._squares += guided.distance**2
-                self._count += 1
-        if (self._flown < self._way).any():
+            self._reached[i] |= guided.distance < 0.1 * self._field.width
+            if self._reached[i]:
+                self._rms.add(guided.nearest.pos - (estimates.pos[i] - start[i]))
+        if (self._flown < self._distance).any():
             return False
-        rms = math.sqrt(self._squares / max(self._count, 1))
-        self.event(t_us, "path_over", rms_m=round(rms, 4))
+        self.event(t_us, "path_over", rms_m=round(self._rms.value, 4))
         return True
 
     def _advance(self, i: int, arc_length: float) -> None:
@@ -203,4 +200,4 @@ class GuidanceAgent(FlightAgent):
             )
         self._arc_lengths[i] = arc_length
         if not self._path.closed and length - arc_length < _END_M:
-            self._flown[i] = self._way
+            self._flown[i] = self._distance

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ARROWS = 22  # arrows along the longer side
-_MARGIN = 0.25  # of the path's size, drawn around it
+_MARGIN = 0.25  # width drawn around the path, over the path's size
 
 
 def save_field(folder: Path) -> None:

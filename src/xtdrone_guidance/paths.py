@@ -1,21 +1,20 @@
 """Paths in space: splines through points, by their arc length, and how fast they can be flown."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from xtdrone_core.errors import XtdroneError, shown, unknown_name
-from xtdrone_core.tables import read_table
+from xtdrone_core.tables import points_of, read_table
 
 from .curves import CURVES
 
 _SAMPLES = 1500  # points along a path between which it counts as straight
 _PER_LEG = 60  # samples between two points of the spline, to measure its length
-_WINDOW = 0.06  # part of a path, ahead and behind, in which the nearest point is looked for
 FARTHEST = 10e3  # greatest coordinate of a point [m]
+_WINDOW = 0.06  # part of a path, ahead and behind, in which the nearest point is looked for
 
 
 class Nearest(NamedTuple):
@@ -185,22 +184,5 @@ def read_points(name: str, what: str) -> np.ndarray:
         raise XtdroneError(
             unknown_name(what, name, CURVES) + "; or give a .csv with x,y,z in metres in each row"
         )
-    return _points_of(read_table(Path(name).expanduser(), what, XtdroneError), name)
-
-
-def _points_of(rows: Sequence[Sequence[str]], name: str) -> np.ndarray:
-    if rows and [cell.strip().lower() for cell in rows[0]] == ["x", "y", "z"]:
-        rows = rows[1:]
-    points = []
-    for number, row in enumerate(rows, 1):
-        try:
-            point = [float(cell) for cell in row]
-        except ValueError:
-            point = []
-        if len(point) != 3 or not all(abs(value) <= FARTHEST for value in point):
-            raise XtdroneError(
-                f"row {number} of path '{shown(name)}' is '{shown(','.join(row))}': give x,y,z in "
-                f"metres, up to {FARTHEST:g}"
-            )
-        points.append(point)
-    return np.array(points).reshape(-1, 3)
+    rows = read_table(Path(name).expanduser(), what, XtdroneError)
+    return points_of(rows, f"{what} '{shown(name)}'", FARTHEST, "", XtdroneError)

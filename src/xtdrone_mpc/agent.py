@@ -11,6 +11,7 @@ from xtdrone_core.errors import XtdroneError, unknown_name
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
 from xtdrone_guidance.curves import CURVES, Laps
+from xtdrone_guidance.rms import RootMeanSquare
 
 from .costs import load_cost
 from .mppi import PERIOD_S, Mppi, MppiSettings
@@ -24,7 +25,7 @@ class MppiAgent(FlightAgent):
     begins, and `curve_over` (rms_m: position error by the estimates).
     """
 
-    MEMORY = (*FlightAgent.MEMORY, "_begun_us", "_squares", "_count")
+    MEMORY = (*FlightAgent.MEMORY, "_begun_us", "_rms", "_mppi")
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class MppiAgent(FlightAgent):
         self._cost = load_cost(cost)
         self._mppi: Mppi | None = None
         self._begun_us = 0
-        self._squares, self._count = 0.0, 0
+        self._rms = RootMeanSquare()
 
     def attach(self, flight: Flight) -> None:
         """Builds the futures for the vehicle of the flight."""
@@ -67,9 +68,9 @@ class MppiAgent(FlightAgent):
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Starts the clock of the curve."""
         assert self._mppi is not None
-        self._mppi.reset()
+        self._mppi.begin()
         self._begun_us = t_us
-        self._squares, self._count = 0.0, 0
+        self._rms.clear()
         self.event(t_us, "curve", curve=self._name, duration_s=round(self._laps.duration, 3))
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
@@ -82,11 +83,10 @@ class MppiAgent(FlightAgent):
         )
         out.rates[0] = action[:3]
         out.force[0] = 0.0, 0.0, self._mppi.thrust(action[3])
-        self._squares += float(((pos - self._planned(t)[:3]) ** 2).sum())
-        self._count += 1
+        self._rms.add(pos - self._planned(t)[:3])
         if t < self._laps.duration:
             return False
-        self.event(t_us, "curve_over", rms_m=round((self._squares / self._count) ** 0.5, 4))
+        self.event(t_us, "curve_over", rms_m=round(self._rms.value, 4))
         return True
 
     def _references(self, t: float) -> np.ndarray:

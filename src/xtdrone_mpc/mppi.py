@@ -14,13 +14,14 @@ import numpy as np
 
 from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_core.errors import XtdroneError
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.effectiveness import hover_thrust
 from xtdrone_dynamics.compiled import fleet_kernel, rebuilt
 
 from .costs import Cost, check_compiled, follow
 
 PERIOD_S = 0.02  # between two decisions, and of an action [s]
-_SUB_STEPS = 5  # of 4 ms in it
+_SUB_STEPS = 5  # steps of 4 ms in a period
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class MppiSettings:
 
     rollouts: int = 1024
     horizon: int = 30  # actions
-    noise: tuple[float, float, float, float] = (2.0, 2.0, 0.5, 0.1)  # of rates [rad/s] and thrust
+    noise: tuple[float, float, float, float] = (2.0, 2.0, 0.5, 0.1)  # rates [rad/s], thrust 0..1
     smoothness: float = 0.8  # correlation of the noise from one action to the next
     temperature: float = 0.05  # over the spread of the costs: less is greedier
     max_rates: tuple[float, float, float] = (6.0, 6.0, 2.0)  # [rad/s]
@@ -88,7 +89,7 @@ def summed(cost: Cost) -> Callable[..., None]:
     return add_costs if cost is follow else rebuilt(add_costs, (cost,), follow=cost)
 
 
-class Mppi:
+class Mppi(Memory):
     """The controller of one multirotor.
 
     Attributes:
@@ -98,6 +99,8 @@ class Mppi:
         hover: That command in hover.
         best: Cost of the best future of the last decision.
     """
+
+    MEMORY = ("mean", "best", "_random")
 
     def __init__(
         self,
@@ -143,13 +146,11 @@ class Mppi:
         commands = (speed - actuator["zero_position_armed"]) / scaling
         self.hover = float(commands[rotors].mean())
         self._speed = np.where(rotors, speed, 0.0)
-        self._random = np.random.default_rng(seed)
         self._seed = seed
         self.mean = np.empty((settings.horizon, 4))
-        self.best = np.nan
-        self.reset()
+        self.begin()
 
-    def reset(self) -> None:
+    def begin(self) -> None:
         """Plans a hover, and starts the noise anew."""
         self.mean[:] = 0.0
         self.mean[:, 3] = self.hover
@@ -178,7 +179,8 @@ class Mppi:
         """
         self.mean[:-1] = self.mean[1:]
         tried = self._tried()
-        costs = self._costs(self._flown(pos, quat, vel, ang_vel), tried, references)
+        self.batch.start_from(pos, quat, vel, ang_vel, self._speed)
+        costs = self._costs(tried, references)
         good = np.isfinite(costs)
         if not good.any():
             raise XtdroneError(
@@ -214,20 +216,11 @@ class Mppi:
         )
         return tried
 
-    def _flown(
-        self, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray
-    ) -> BatchSimulation:
-        """Returns the batch, all of whose environments are in a state."""
-        self.batch.start_from(pos, quat, vel, ang_vel, self._speed)
-        return self.batch
-
-    def _costs(
-        self, batch: BatchSimulation, tried: np.ndarray, references: np.ndarray
-    ) -> np.ndarray:
+    def _costs(self, tried: np.ndarray, references: np.ndarray) -> np.ndarray:
         """Flies the sequences; returns their costs (K,)."""
         total = np.zeros(len(tried))
         for k in range(tried.shape[1]):
             action = tried[:, k, None, :]
-            state = batch.step(action)
+            state = self.batch.step(action)
             self._add(state.pos, state.quat, state.vel, state.ang_vel, action, references[k], total)
         return total

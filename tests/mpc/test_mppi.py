@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 
+import xtdrone as xd
 from xtdrone_core.command import main
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.runs import run_folder
@@ -51,7 +52,7 @@ def test_the_same_seed_decides_the_same():
 def test_the_plan_is_better_than_a_hover():
     _, mppi = decided(PLACE + [1.0, 0.0, 0.0], times=20)
     planned = mppi.best
-    mppi.reset()
+    mppi.begin()
     mppi.decide(PLACE, LEVEL, REST, REST, references(PLACE + [1.0, 0.0, 0.0]))
     assert planned < mppi.best
 
@@ -88,3 +89,16 @@ def test_it_flies_a_circle_and_lands(runs):
     assert main(["fly", "mppi", "--gps", "rtk", "--name", "round", *agent]) == 0
     events = {event["event"]: event for event in run_folder.read_events(runs / "round")}
     assert events["curve_over"]["rms_m"] < 0.3
+
+
+@pytest.mark.slow
+def test_a_saved_flight_goes_on_to_the_bit(tmp_path):
+    agent = MppiAgent(1, curve="circle", rollouts=32, horizon=10)
+    with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk", seed=3), agent=agent) as simulation:
+        simulation.step(2500)  # it follows the curve
+        simulation.save(tmp_path / "flight.npz")
+        simulation.step(100)
+        first = simulation.state.pos.copy()
+        simulation.load(tmp_path / "flight.npz")
+        simulation.step(100)
+        assert (simulation.state.pos == first).all()

@@ -35,7 +35,7 @@ _LOCATED = (
     | FENCE_ITEMS
     | {RALLY_POINT, DO_SET_HOME, DO_SET_ROI, DO_SET_ROI_LOCATION, CONDITION_GATE}
 )
-_NEAR_ZERO = math.radians(0.1)  # of a plan's home, where latitude 0 and longitude 0 are a place
+_NEAR_ZERO = math.radians(0.1)  # for a home as near to them, latitude and longitude 0 are a place
 
 Place = tuple[float, float]  # latitude and longitude [rad]
 

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 _HEADER = re.compile(r"\s*QGC\s+WPL\s+(\S+)")
 _WITH_HOME, _WITHOUT_HOME = "110", "120"  # versions; row 0 of the first is the home position
 _COLUMNS = 12
-_HOME_COMMANDS = (0, WAYPOINT)  # of the row of home; Mission Planner writes both
+_HOME_COMMANDS = (0, WAYPOINT)  # commands in the row of home; Mission Planner writes both
 
 
 def is_waypoint_file(text: str) -> bool:

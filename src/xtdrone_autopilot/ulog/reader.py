@@ -65,7 +65,7 @@ class LogMessage:
     """A text that the flight stack logged, with a tag (of a camera, for example) or without."""
 
     t_us: int  # time stamp of the log
-    severity: int  # of syslog: 0 emergency to 7 debug
+    severity: int  # as in syslog: 0 emergency to 7 debug
     text: str  # without colour codes and control characters
 
 

@@ -105,7 +105,7 @@ class BagReader:
             for each in self._reader.connections
             if each.topic in topics and each.msgtype in self._types.fielddefs
         ]
-        if not wanted:  # of which rosbags would make all
+        if not wanted:  # without any, rosbags would read all
             return
         for connection, recorded_ns, raw in self._reader.messages(wanted):
             message: RosMessage = self._read(raw, connection.msgtype)
@@ -216,7 +216,7 @@ def _seconds(message: RosMessage, recorded_ns: int) -> float:
     """Returns the time of a message's header [s], or of the recording if it has none."""
     header = getattr(message, "header", None)
     if header is None:
-        stamp_ns = int(getattr(message, "timestamp", 0)) * 1000  # of PX4's messages [us]
+        stamp_ns = int(getattr(message, "timestamp", 0)) * 1000  # PX4's messages have it [us]
     else:
         stamp_ns = header.stamp.sec * 1_000_000_000 + header.stamp.nanosec
     return (stamp_ns or recorded_ns) * 1e-9

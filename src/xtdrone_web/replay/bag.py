@@ -29,7 +29,7 @@ _MAVROS = re.compile(
     r"|state|battery)"
 )
 _NOT_FLOWN = ("/mavros/", "/fmu/in/")  # parts of topics that set or repeat a pose
-_UNNAMED = "vehicle"  # of a MAVROS without a namespace
+_UNNAMED = "vehicle"  # name of the vehicle of a MAVROS without a namespace
 _MODES = {name: number for number, name in NAV_STATES.items()}
 _MAX_POSITION = 1e7  # largest coordinate of any vehicle [m]
 Topics = dict[str, list[tuple[Any, ...]]]  # rows of time and values, by topic
