@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from numba.core.registry import CPUDispatcher
 
 from xtdrone_core.errors import XtdroneError, unknown_name
 from xtdrone_core.registry import is_own, load_own
@@ -62,7 +63,7 @@ def check_compiled(cost: Cost, name: str = "") -> None:
     Raises:
         XtdroneError: It is not compiled.
     """
-    if not hasattr(cost, "py_func"):
+    if not isinstance(cost, CPUDispatcher):
         raise XtdroneError(
             f"cost '{name or getattr(cost, '__name__', cost)}' is not compiled: put @numba.njit "
             "above it"
