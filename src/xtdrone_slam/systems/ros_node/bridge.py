@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import xmlrpc.client
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -139,6 +140,28 @@ class Topics:
             for publisher in (*self._infos, self._imu)
         )
 
+    def pose_connected(self) -> bool:
+        """Returns whether a node sends its poses here.
+
+        It drops poses until its own end of the connection is ready, which it alone knows.
+        """
+        import rosgraph
+
+        master, here = rosgraph.Master("slam_bridge"), self._rospy.get_name()
+        topic = self.pose.resolved_name
+        try:
+            for node in dict(master.getSystemState()[0]).get(topic, ()):
+                uri = master.lookupNode(node)
+                api: Any = xmlrpc.client.ServerProxy(uri)  # its methods have no types
+                # Each row: number, other end, direction (o: outwards), transport, topic, ...
+                if any(
+                    row[1:3] == [here, "o"] and row[4] == topic for row in api.getBusInfo(here)[2]
+                ):
+                    return True
+        except (OSError, rosgraph.MasterException, xmlrpc.client.Error):
+            pass  # it has ended, or is about to begin
+        return False
+
     def publish(self, t_us: int, pair: np.ndarray) -> None:
         """Publishes a pair (2, H, W) with its camera_info."""
         for publisher, info, values, pixels, frame in zip(
@@ -249,7 +272,7 @@ def main() -> int:
         children.append(start(command))
         _await("the node's subscription to both images", topics.connected, children[1])
         end = time.monotonic() + _POSE_S
-        while not topics.pose.get_num_connections() and time.monotonic() < end:
+        while not topics.pose_connected() and time.monotonic() < end:
             time.sleep(0.02)
         _publish_input(topics, answers, (stereo.left.height, stereo.left.width))
     finally:
