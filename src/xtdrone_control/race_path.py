@@ -6,16 +6,13 @@ acceleration across the path below a bound, and along it below another: forwards
 start, backwards from rest at the end (Verscheure et al. 2009, section II, for a point mass).
 """
 
-import itertools
-
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from xtdrone_core.racing.track import Track
+from xtdrone_guidance.paths import PER_LEG, arc_length_spline, reachable
 
 _MAX_STRAIGHT = 0.8  # flown along a gate's direction before and behind it [m]
 _STEP = 0.02  # resolution of the path [m]
-_SAMPLES = 40  # samples between two points of the spline, to measure its length
 
 
 class LapPath:
@@ -35,18 +32,9 @@ class LapPath:
         points = np.stack(
             [centres, centres + ahead, np.roll(centres - ahead, -1, axis=0)], axis=1
         ).reshape(-1, 3)
-        points = np.vstack([points, points[:1]])
-        chords = np.linalg.norm(np.diff(points, axis=0), axis=1)
-        knots = np.concatenate([[0.0], np.cumsum(chords)])
-        spline = CubicSpline(knots, points, bc_type="periodic")
-        u = np.concatenate(
-            [np.linspace(a, b, _SAMPLES, endpoint=False) for a, b in itertools.pairwise(knots)]
-            + [knots[-1:]]
-        )
-        s = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(spline(u), axis=0), axis=1))])
+        self._curve, s = arc_length_spline(points, closed=True)
         self.length = float(s[-1])
-        self.gates = s[: -1 : 3 * _SAMPLES]
-        self._curve = CubicSpline(s, np.vstack([spline(u)[:-1], spline(u)[:1]]), bc_type="periodic")
+        self.gates = s[: -1 : 3 * PER_LEG]
 
     def at(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns positions (K, 3) [m], tangents and curvatures [1/m] at arc lengths (K,) [m]."""
@@ -80,7 +68,8 @@ class Course:
         self._s = s = np.linspace(begin, end, int((end - begin) / _STEP) + 2)
         bend = np.linalg.norm(path.at(s)[2], axis=1)
         fastest = np.minimum(speed, np.sqrt(acceleration / np.maximum(bend, 1e-9)))
-        v = self._v = _reachable(fastest, s[1] - s[0], acceleration)
+        fastest[0] = fastest[-1] = 0.0
+        v = self._v = reachable(fastest, s[1] - s[0], acceleration)
         steps = 2.0 * np.diff(s) / (v[1:] + v[:-1])
         self._t = np.concatenate([[0.0], np.cumsum(steps)])
         self.duration = float(self._t[-1])
@@ -105,14 +94,3 @@ class Course:
         s = self._s[k] + v0 * since + 0.5 * push * since * since
         pos, along, bend = (values[0] for values in self._path.at(np.array([s])))
         return pos, v * along, push * along + v * v * bend
-
-
-def _reachable(fastest: np.ndarray, step: float, acceleration: float) -> np.ndarray:
-    """Returns speeds (K,) below the fastest ones that start and end at rest [m/s]."""
-    v = fastest.copy()
-    v[0] = v[-1] = 0.0
-    for order in (range(1, len(v)), range(len(v) - 2, -1, -1)):
-        back = -1 if order.step > 0 else 1
-        for k in order:
-            v[k] = min(v[k], np.sqrt(v[k + back] ** 2 + 2.0 * acceleration * step))
-    return v

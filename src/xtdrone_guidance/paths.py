@@ -1,8 +1,9 @@
 """Paths in space: splines through points, by their arc length, and how fast they can be flown."""
 
+import itertools
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,11 @@ from xtdrone_core.tables import points_of, read_table
 
 from .curves import CURVES
 
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
+
 _SAMPLES = 1500  # points along a path between which it counts as straight
-_PER_LEG = 60  # samples between two points of the spline, to measure its length
+PER_LEG = 40  # samples between two points of the spline, to measure its length
 FARTHEST = 10e3  # greatest coordinate of a point [m]
 _WINDOW = 0.06  # part of a path, ahead and behind, in which the nearest point is looked for
 
@@ -62,39 +66,15 @@ class SplinePath:
                 "leave one of them out"
             )
         self.closed = closed
-        self._lay(np.concatenate([[0.0], np.cumsum(legs)]), knots)
-
-    def _lay(self, knots: np.ndarray, values: np.ndarray) -> None:
-        from scipy.interpolate import CubicSpline  # slow to import, and needed in flight alone
-
-        ends = "periodic" if self.closed else "natural"
-        spline = CubicSpline(knots, values, bc_type=ends)
-        fine = np.linspace(0.0, knots[-1], max(_SAMPLES, _PER_LEG * len(knots)) + 1)
-        steps = np.linalg.norm(np.diff(spline(fine), axis=0), axis=1)
-        along = np.concatenate([[0.0], np.cumsum(steps)])
+        self._curve, along = arc_length_spline(points, closed)
         self.length = float(along[-1])
         self.arc_lengths = np.linspace(0.0, self.length, _SAMPLES + 1)
-        phase = np.interp(self.arc_lengths, along, fine)
-        first, second = spline(phase, 1), spline(phase, 2)
-        speed = np.linalg.norm(first, axis=1, keepdims=True)
-        self.points = spline(phase)
-        self._tangents = first / speed
-        lengthwise = (second * self._tangents).sum(axis=1, keepdims=True)
-        self._curvatures = (second - lengthwise * self._tangents) / speed**2
+        self.points = self._curve(self.arc_lengths)
 
     def at(self, arc_length: float) -> Nearest:
         """Returns the point at an arc length [m]; an open path is clipped to its ends."""
         s = arc_length % self.length if self.closed else min(max(arc_length, 0.0), self.length)
-        place = s / self.length * _SAMPLES
-        k = min(int(place), _SAMPLES - 1)
-        weight = place - k
-        tangent = self._between(self._tangents, k, weight)
-        return Nearest(
-            s,
-            self._between(self.points, k, weight),
-            tangent / np.linalg.norm(tangent),
-            self._between(self._curvatures, k, weight),
-        )
+        return Nearest(s, self._curve(s), self._curve(s, 1), self._curve(s, 2))
 
     def nearest(self, pos: np.ndarray, near: float | None = None) -> Nearest:
         """Returns the nearest point of the path.
@@ -125,28 +105,68 @@ class SplinePath:
             speed: Largest [m/s].
             acceleration: Largest across the path, and along it [m/s^2].
         """
-        bend = np.linalg.norm(self._curvatures, axis=1)
+        bend = np.linalg.norm(self._curve(self.arc_lengths, 2), axis=1)
         fastest = np.minimum(speed, np.sqrt(acceleration / np.maximum(bend, 1e-9)))
         if not self.closed:
             fastest[0] = fastest[-1] = 0.0
-        forwards = self._reached(fastest, bend, acceleration)
-        return self._reached(forwards[::-1], bend[::-1], acceleration)[::-1]
+        return reachable(fastest, self.length / _SAMPLES, acceleration, bend, self.closed)
 
-    def _reached(self, fastest: np.ndarray, bend: np.ndarray, acceleration: float) -> np.ndarray:
-        """Speeds (K,) that the acceleration left by the bends (K,) [1/m] reaches [m/s]."""
-        step, count = self.length / _SAMPLES, len(fastest)
-        speeds = np.tile(fastest, 2) if self.closed else fastest.copy()  # the first lap runs in
-        for k in range(1, len(speeds)):
-            before = speeds[k - 1]
-            across = before * before * bend[(k - 1) % count]
-            along = math.sqrt(max(acceleration * acceleration - across * across, 0.0))
-            speeds[k] = min(speeds[k], math.sqrt(before * before + 2.0 * along * step))
-        return speeds[-count:]
 
-    @staticmethod
-    def _between(values: np.ndarray, k: int, weight: float) -> np.ndarray:
-        between: np.ndarray = (1.0 - weight) * values[k] + weight * values[k + 1]
-        return between
+def arc_length_spline(points: np.ndarray, closed: bool) -> tuple["CubicSpline", np.ndarray]:
+    """Lays a cubic spline through points (P, 3), closed or open.
+
+    Returns:
+        The spline over its arc length [m], and the arc lengths (S,) of its samples: PER_LEG on each
+        leg from one point to the next, and the end.
+    """
+    from scipy.interpolate import CubicSpline  # slow to import, and needed in flight alone
+
+    points = np.vstack([points, points[:1]]) if closed else points
+    ends = "periodic" if closed else "natural"
+    chords = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    knots = np.concatenate([[0.0], np.cumsum(chords)])
+    spline = CubicSpline(knots, points, bc_type=ends)
+    u = np.concatenate(
+        [np.linspace(a, b, PER_LEG, endpoint=False) for a, b in itertools.pairwise(knots)]
+        + [knots[-1:]]
+    )
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(spline(u), axis=0), axis=1))])
+    samples = np.vstack([spline(u)[:-1], spline(u)[:1]]) if closed else spline(u)
+    return CubicSpline(along, samples, bc_type=ends), along
+
+
+def reachable(
+    fastest: np.ndarray,
+    step: float,
+    acceleration: float,
+    bend: np.ndarray | None = None,
+    closed: bool = False,
+) -> np.ndarray:
+    """Returns speeds (K,) below the fastest ones that a bounded acceleration reaches [m/s].
+
+    Args:
+        fastest: (K,) [m/s].
+        step: Arc length between them [m].
+        acceleration: Its bound [m/s^2].
+        bend: (K,) curvature, which takes its part of it [1/m]; None: the bound is along the path.
+        closed: Whether the last is the first of the next lap.
+    """
+    bend = np.zeros(len(fastest)) if bend is None else bend
+    forwards = _sped_up(fastest, step, acceleration, bend, closed)
+    return _sped_up(forwards[::-1], step, acceleration, bend[::-1], closed)[::-1]
+
+
+def _sped_up(
+    fastest: np.ndarray, step: float, acceleration: float, bend: np.ndarray, closed: bool
+) -> np.ndarray:
+    """Returns speeds (K,) that are reached from the ones before them [m/s]."""
+    speeds = np.tile(fastest, 2) if closed else fastest.copy()  # the first lap runs in
+    for k in range(1, len(speeds)):
+        before = speeds[k - 1]
+        across = before**2 * bend[(k - 1) % len(fastest)]
+        along = math.sqrt(max(acceleration * acceleration - across * across, 0.0))
+        speeds[k] = min(speeds[k], math.sqrt(before**2 + 2.0 * along * step))
+    return speeds[-len(fastest) :]
 
 
 def read_path(name: str, closed: bool) -> SplinePath:
