@@ -236,6 +236,7 @@ def command(
         vector_fleet(
             status,
             params,
+            estimate,
             records.vehicle,
             records.body,
             records.joint,

@@ -13,7 +13,7 @@ import numpy as np
 from xtdrone_autopilot.control.rate import torque_of
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_core import FleetModel, SensorBatch
-from xtdrone_core.fleet_model import ROTOR, SERVO
+from xtdrone_core.fleet_model import ROTOR, SERVO, SURFACE
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, fill, place
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
@@ -22,11 +22,15 @@ from xtdrone_dynamics.forces import rotor, servo
 from xtdrone_dynamics.quaternion import rotate
 from xtdrone_dynamics.shapes import Vector
 
+from .aerodynamics import half_wings_of, without_wings
+
 # Cut-off frequencies of the filters of force and torque, two equal poles each [Hz]. A servo that
 # swings a rotor pushes the body back, which the effectiveness does not know, and a vehicle steered
 # so loses its torque with its thrust: the disturbance is followed more slowly there.
 CUT_OFF = (6.0, 16.0)
 SERVO_CUT_OFF = (1.5, 1.0)
+# Of what elevons out of trim add to the force of wings: they push the vehicle the wrong way first.
+TRIM_CUT_OFF = 0.15  # [Hz]
 
 
 def _gain(cut_off: float, dt: float) -> float:
@@ -46,7 +50,7 @@ def exert(
     position: np.ndarray,
     joint_pos: np.ndarray,
 ) -> None:
-    """Steps the states of rotors and servos by their commands.
+    """Steps the states of rotors, servos and control surfaces by their commands.
 
     Args:
         actuators: (N, A) records of the FleetModel.
@@ -55,7 +59,7 @@ def exert(
         dt: Length of that step [s].
         speed: (N, A) of the rotors, updated [rad/s].
         thrust: (N, A) output, mean thrust of the rotors over the step [N].
-        position: (N, A) of the servos, updated [rad] or [m].
+        position: (N, A) of servos and surfaces, updated [rad] or [m].
         joint_pos: (N, J) output, positions of the joints that servos move.
     """
     for i in range(commands.shape[0]):
@@ -76,6 +80,8 @@ def exert(
             elif actuator.kind == SERVO:
                 position[i, k] = servo.act(actuator, commands[i, k], position[i, k], dt)[0]
                 joint_pos[i, actuator.joint] = position[i, k]
+            elif actuator.kind == SURFACE:
+                position[i, k] = servo.act(actuator, commands[i, k], position[i, k], dt)[0]
 
 
 @njit
@@ -177,12 +183,19 @@ def compare(
     thrust: np.ndarray,
     columns: np.ndarray,
     n_rotors: np.ndarray,
+    models: np.ndarray,
+    half_wings: np.ndarray,
+    position: np.ndarray,
+    wings: np.ndarray,
     gains: np.ndarray,
     dt: float,
     last_rate: np.ndarray,
     filters: np.ndarray,
+    trim: np.ndarray,
+    wing_torque: np.ndarray,
+    force: np.ndarray,
 ) -> None:
-    """Filters the difference of measured and exerted wrench.
+    """Filters the difference of measured and exerted wrench; writes the wind that wings feel.
 
     Args:
         status, estimates: (N,) records of VEHICLE_STATUS and ESTIMATE.
@@ -190,10 +203,16 @@ def compare(
         thrust: (N, A) [N].
         columns: (N, 6, A) effectiveness.
         n_rotors: (N,).
-        gains: (N, 2) of the filters of force and torque at each step.
+        models, half_wings: Records of the FleetModel.
+        position: (N, A) of the elevons [rad].
+        wings: (N,) of HALF_WINGS.
+        gains: (N, 3) of the filters of force, torque and trim at each step.
         dt: Length of the step [s].
         last_rate: (N, 3) body rates of the step before, updated [rad/s].
         filters: (N, 2, 6) updated: both poles, of force in the world [N] and torque, body [N m].
+        trim: (N, 3) updated: filtered force of wings beyond that in trim, world [N].
+        wing_torque: (N, 3) output: torque of wings whose elevons are level, body [N m].
+        force: (N, 3) output: filtered force and `trim`, world [N].
     """
     for i in range(len(status)):
         vehicle, estimate = status[i], estimates[i]
@@ -213,6 +232,21 @@ def compare(
                 columns[i],
                 n_rotors[i],
             )
+            if wings[i].lift > 0.0:
+                wrench = without_wings(
+                    wrench,
+                    vehicle,
+                    models[i],
+                    half_wings[i],
+                    estimate,
+                    position[i],
+                    thrust[i],
+                    wings[i],
+                    dt,
+                    gains[i, 2],
+                    trim[i],
+                    wing_torque[i],
+                )
             for axis, value in enumerate(wrench):
                 gain = gains[i, 0] if axis < 3 else gains[i, 1]
                 if math.isfinite(value):
@@ -220,7 +254,9 @@ def compare(
                     filters[i, 1, axis] += gain * (filters[i, 0, axis] - filters[i, 1, axis])
         else:
             filters[i] = 0.0
+            trim[i], wing_torque[i], vehicle.wind[:] = 0.0, 0.0, 0.0
         for axis in range(3):
+            force[i, axis] = filters[i, 1, axis] + trim[i, axis]
             last_rate[i, axis] = rate[axis]
 
 
@@ -230,9 +266,11 @@ class Disturbance(Memory):
     Attributes:
         force: (N, 3) filtered, world [N]; without the weight.
         torque: (N, 3) filtered, body [N m].
+        wing_torque: (N, 3) that of half wings whose elevons are level, by their model, body [N m].
+        wings: (N,) of aerodynamics.HALF_WINGS.
     """
 
-    MEMORY = ("_speed", "_position", "_last_rate", "_filters")
+    MEMORY = ("_speed", "_position", "_last_rate", "_filters", "_trim", "force", "wing_torque")
 
     def __init__(self, fleet: FleetModel) -> None:
         """Starts with a fleet whose rotors stand."""
@@ -246,8 +284,10 @@ class Disturbance(Memory):
         self._moves = (fleet.actuator["kind"] == SERVO).any(axis=1)
         self._last_rate = np.zeros((n, 3))
         self._filters = np.zeros((n, 2, 6))
-        self.force, self.torque = self._filters[:, 1, :3], self._filters[:, 1, 3:]
-        self._dt, self._gains = 0.0, np.zeros((n, 2))
+        self.torque, self.force = self._filters[:, 1, 3:], np.zeros((n, 3))
+        self.wings = half_wings_of(fleet)
+        self._trim, self.wing_torque = np.zeros((n, 3)), np.zeros((n, 3))
+        self._dt, self._gains = 0.0, np.zeros((n, 3))
         self._lag_up, self._lag_down = np.zeros((n, width, 3)), np.zeros((n, width, 3))
         self.remember_start()
 
@@ -297,16 +337,24 @@ class Disturbance(Memory):
             self._thrust,
             self._columns,
             fleet.n_rotors,
+            fleet.vehicle,
+            fleet.half_wing,
+            self._position,
+            self.wings,
             self._gains,
             dt,
             self._last_rate,
             self._filters,
+            self._trim,
+            self.wing_torque,
+            self.force,
         )
 
     def _set_step(self, dt: float) -> None:
         self._dt = dt
         for axis, (hertz, servo_hertz) in enumerate(zip(CUT_OFF, SERVO_CUT_OFF)):
             self._gains[:, axis] = np.where(self._moves, _gain(servo_hertz, dt), _gain(hertz, dt))
+        self._gains[:, 2] = _gain(TRIM_CUT_OFF, dt)
         for i, k in np.ndindex(*self._fleet.actuator.shape):
             actuator = self._fleet.actuator[i, k]
             self._lag_up[i, k] = rotor.lag_factors(actuator["time_constant_up"], dt)

@@ -9,11 +9,12 @@ import numpy as np
 from xtdrone_autopilot.control.rate import rate_gains, torque_of
 from xtdrone_autopilot.control.vector import clamp
 from xtdrone_autopilot.interfaces import Estimator
-from xtdrone_autopilot.state.vehicle_status import ACTUATORS, NO_SET_POINT
+from xtdrone_autopilot.state.vehicle_status import ACTUATORS, NO_SET_POINT, TRAJECTORY
 from xtdrone_core import FleetModel
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
+from .aerodynamics import turn_rates
 from .disturbance import IndiLoop
 
 # Largest disturbance that is taken off, over the torque that the vehicle exerts about that axis.
@@ -30,13 +31,19 @@ def _limited(vehicle: Record, axis: int, torque: np.ndarray) -> float:
 
 @fleet_kernel
 def control_fleet(
-    status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, torque: np.ndarray
+    status: np.ndarray,
+    parameters: np.ndarray,
+    estimates: np.ndarray,
+    torque: np.ndarray,
+    wing_torque: np.ndarray,
+    wings: np.ndarray,
 ) -> None:
     """Writes sp_torque of a fleet.
 
     Args:
         status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
         torque: (N, 3) disturbance, body [N m].
+        wing_torque, wings: See Disturbance.
     """
     for i in range(len(status)):
         vehicle, rate = status[i], estimates[i].ang_vel
@@ -48,6 +55,10 @@ def control_fleet(
             if vehicle.sp_kind != ACTUATORS or not vehicle.armed:
                 vehicle.sp_thrust = 0.0
             continue
+        if wings[i].lift > 0.0 and vehicle.sp_kind == TRAJECTORY:
+            turn = turn_rates(vehicle, wings[i].lift, estimates[i])
+            for axis in range(3):
+                vehicle.sp_rates[axis] += turn[axis]
         gains, _, _ = rate_gains(vehicle, parameters[i])
         j, wanted = vehicle.inertia, vehicle.sp_rates
         tx, ty, tz = torque_of(
@@ -59,9 +70,9 @@ def control_fleet(
             rate[2],
             (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
         )
-        vehicle.sp_torque[0] = tx - _limited(vehicle, 0, torque[i])
-        vehicle.sp_torque[1] = ty - _limited(vehicle, 1, torque[i])
-        vehicle.sp_torque[2] = tz - _limited(vehicle, 2, torque[i])
+        vehicle.sp_torque[0] = tx - wing_torque[i, 0] - _limited(vehicle, 0, torque[i])
+        vehicle.sp_torque[1] = ty - wing_torque[i, 1] - _limited(vehicle, 1, torque[i])
+        vehicle.sp_torque[2] = tz - wing_torque[i, 2] - _limited(vehicle, 2, torque[i])
 
 
 class IndiRateControl(IndiLoop):
@@ -74,4 +85,11 @@ class IndiRateControl(IndiLoop):
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
     ) -> None:
         """Steps all vehicles; without a set-point, torque and thrust are zero."""
-        control_fleet(status, parameters, estimator.records, self.disturbance.torque)
+        control_fleet(
+            status,
+            parameters,
+            estimator.records,
+            self.disturbance.torque,
+            self.disturbance.wing_torque,
+            self.disturbance.wings,
+        )

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from xtdrone_autopilot.control.rate import IRIS_TILT_P
-from xtdrone_autopilot.control.vector import clamp, limit_norm2
+from xtdrone_autopilot.control.vector import air_velocity, clamp, limit_norm2
 from xtdrone_autopilot.control.velocity import point_thrust, yaw_set_point
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.state.vehicle_status import STAGE_FLIGHT, TRAJECTORY
@@ -17,7 +17,9 @@ from xtdrone_core import FleetModel
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.quaternion import rotate
 
+from .aerodynamics import INTO_AIR, flies, point_wings, turn_heading
 from .disturbance import IndiLoop
 
 # Gains where the parameters have PX4's defaults, which stand behind them [1/s]. The horizontal one
@@ -28,6 +30,7 @@ JERK_FILTER_S = 0.03  # time constant of the feed-forward's rate of change [s]
 AGENT_STEPS = 5.0  # set-points may come this many times slower than the loop steps
 MAX_JERK = 40.0  # a faster change is a jump from one set-point to another [m/s^3]
 MAX_SIDE, MAX_LIFT = 0.6, 1.0  # largest disturbance that is taken off, over the weight
+MAX_GUST = 2.0  # the same of a vehicle on half wings
 MIN_LIFT = 0.05  # smallest vertical force that is asked for, over the weight
 
 
@@ -78,6 +81,31 @@ def _limited(
     return fx, fy, fz
 
 
+@njit
+def _fly_on_wings(
+    vehicle: Record,
+    wings: Record,
+    estimate: Record,
+    disturbance: np.ndarray,
+    pose: np.ndarray,
+    dt: float,
+) -> None:
+    """Writes the set-points of a vehicle with half wings; see control_fleet()."""
+    quat, weight = estimate.quat, vehicle.mass * GRAVITY
+    ux, uy, uz = air_velocity(vehicle, estimate)
+    air = rotate(quat[0], quat[1], quat[2], quat[3], ux, uy, uz)
+    gust, square = MAX_GUST * weight, ux * ux + uy * uy + uz * uz
+    fx = vehicle.mass * vehicle.sp_acc[0] - clamp(disturbance[0], -gust, gust)
+    fy = vehicle.mass * vehicle.sp_acc[1] - clamp(disturbance[1], -gust, gust)
+    fz = vehicle.mass * vehicle.sp_acc[2] - clamp(disturbance[2], -gust, gust) + weight
+    flying, change = flies(vehicle, estimate, air), INTO_AIR * dt
+    pose[0] = turn_heading(vehicle, estimate, pose[0], flying, air, dt)
+    pose[1] += clamp((1.0 if flying else 0.0) - pose[1], -change, change)
+    # Wings may push downwards, rotors may not.
+    fz = max(fz, MIN_LIFT * weight - wings.lift * square)
+    point_wings(vehicle, wings, estimate, pose[0], pose[1], air, (fx, fy, fz))
+
+
 @fleet_kernel
 def control_fleet(
     status: np.ndarray,
@@ -87,6 +115,8 @@ def control_fleet(
     dt: float,
     last: np.ndarray,
     jerk: np.ndarray,
+    wings: np.ndarray,
+    pose: np.ndarray,
 ) -> None:
     """Writes attitude and thrust set-points of a fleet.
 
@@ -95,6 +125,8 @@ def control_fleet(
         disturbance: (N, 3) force, world [N].
         dt: Length of the step [s].
         last, jerk: (N, 2) see _lead().
+        wings: See Disturbance.
+        pose: (N, 2) updated, of those with half wings: heading [rad], share of flight 0..1.
     """
     for i in range(len(status)):
         vehicle, params = status[i], parameters[i]
@@ -110,13 +142,16 @@ def control_fleet(
         az = _acceleration(vehicle, 2, vertical, vel[2])
         vehicle.sp_acc[0], vehicle.sp_acc[1], vehicle.sp_acc[2] = ax, ay, az
         vehicle.vel_integral[:] = 0.0
-        side, lift = MAX_SIDE * vehicle.mass * GRAVITY, MAX_LIFT * vehicle.mass * GRAVITY
+        if wings[i].lift > 0.0:
+            _fly_on_wings(vehicle, wings[i], estimates[i], disturbance[i], pose[i], dt)
+            continue
+        side, most = MAX_SIDE * vehicle.mass * GRAVITY, MAX_LIFT * vehicle.mass * GRAVITY
         fx, fy, fz = _limited(
             vehicle,
             params,
             vehicle.mass * ax - clamp(disturbance[i, 0], -side, side),
             vehicle.mass * ay - clamp(disturbance[i, 1], -side, side),
-            vehicle.mass * (az + GRAVITY) - clamp(disturbance[i, 2], -lift, lift),
+            vehicle.mass * (az + GRAVITY) - clamp(disturbance[i, 2], -most, most),
         )
         newtons = math.sqrt(fx * fx + fy * fy + fz * fz)
         point_thrust(
@@ -133,11 +168,12 @@ def control_fleet(
 class IndiVelocityControl(IndiLoop):
     """INDI: velocity error to attitude and thrust, with wind and payload measured."""
 
-    MEMORY = (*IndiLoop.MEMORY, "_last", "_jerk")
+    MEMORY = (*IndiLoop.MEMORY, "_last", "_jerk", "_pose")
 
     def __init__(self, fleet: FleetModel) -> None:
         """Starts without set-points."""
         self._last, self._jerk = np.full((fleet.n, 2), np.nan), np.zeros((fleet.n, 2))
+        self._pose = np.tile([np.nan, 0.0], (fleet.n, 1))
 
     def step(
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
@@ -151,4 +187,6 @@ class IndiVelocityControl(IndiLoop):
             dt,
             self._last,
             self._jerk,
+            self.disturbance.wings,
+            self._pose,
         )
