@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from xtdrone_core import Estimates, Mode
-from xtdrone_formation.topics import agent as agent_topics
-from xtdrone_formation.topics import fleet
+from xtdrone_formation.topics import agent as agent_topics, fleet
 
 ENDLESS = {"waypoints": (1, 3), "stays": True, "ends_early": "mission item 1 has no end"}
 
