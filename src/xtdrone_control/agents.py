@@ -14,6 +14,7 @@ from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
+from xtdrone_sim.world import world_of, wrong_ground
 
 _REACHED = 0.3  # acceptance radius of a corner [m]
 _RETRY_US = 500_000  # time until a request that was not granted is sent again [us]
@@ -184,7 +185,15 @@ class MissionAgent(BaseAgent):
         self.remember_start()
 
     def attach(self, flight: Flight) -> None:
-        """Takes from the autopilot how far the missions are, and what drives."""
+        """Takes from the autopilot how far the missions are, and what drives.
+
+        Raises:
+            XtdroneError: A boat is not on water, or a rover is.
+        """
+        world = world_of(flight.scenario)
+        for vehicle in flight.fleet.vehicles:
+            if reason := wrong_ground(world, vehicle):
+                raise XtdroneError(reason)
         self.health = flight.autopilot.health
         self.drives = vehicle_types(flight.fleet) == ROVER
 
