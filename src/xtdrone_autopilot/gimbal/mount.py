@@ -81,7 +81,7 @@ def _update(mount: Record, servo: Record, pos: np.ndarray, heading: float, dt: f
 
 @njit
 def _joint_angles(
-    message: Record, quat: np.ndarray, heading: float, rolls: bool, turns: bool
+    mount: Record, quat: np.ndarray, heading: float, rolls: bool, turns: bool
 ) -> tuple[float, float, float]:
     """Roll, pitch and yaw of the camera in the vehicle: by yaw, then roll, then pitch [rad].
 
