@@ -251,7 +251,7 @@ def test_one_follower_astray_keeps_the_others_from_being_settled():
 
 
 @pytest.mark.parametrize(
-    "accuracy, least, words",
+    "accuracy, minimum, words",
     [
         ((0.05, 0.08), 2.0, ()),
         (
