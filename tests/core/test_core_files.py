@@ -46,7 +46,7 @@ def odd(tmp_path):
 )
 def test_what_is_no_readable_file_is_one_line(odd, kind, said):
     with pytest.raises(XtdroneError, match=said) as caught:
-        files.read_bytes(odd[kind], "scenario", most=files.MB)
+        files.read_bytes(odd[kind], "scenario", maximum=files.MB)
     assert "cannot read scenario '" in str(caught.value) and "\n" not in str(caught.value)
     assert files.is_file(odd[kind]) == (kind == "large")
 
@@ -149,7 +149,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a", bytes(3 << 20))
     with pytest.raises(files.FileError, match="unpacks to more than 2 MB"):
-        files.open_zip(tmp_path / "a.zip", most=2 * files.MB)
+        files.open_zip(tmp_path / "a.zip", maximum=2 * files.MB)
     (tmp_path / "a.zip").write_bytes(b"PK\3\4")
     with pytest.raises(files.FileError, match="not a zip"):
         files.open_zip(tmp_path / "a.zip")
