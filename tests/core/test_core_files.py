@@ -228,7 +228,5 @@ def test_no_command_replaces_somebody_elses_file(tmp_path, monkeypatch, capsys, 
 def test_a_pointer_of_git_lfs_is_named(tmp_path, read):
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
     (tmp_path / "a.dae").write_text(pointer)
-    with pytest.raises(
-        files.FileError, match="a.dae': it is a pointer of .* 'git lfs pull'"
-    ):
+    with pytest.raises(files.FileError, match="a.dae': it is a pointer of .* 'git lfs pull'"):
         read(tmp_path / "a.dae")

@@ -90,9 +90,7 @@ def test_models_of_fuel_are_found_in_its_cache(tmp_path, monkeypatch, uri, place
 
 def test_models_of_fuel_are_found_among_other_models_by_their_name(tmp_path, monkeypatch):
     path = world_with(tmp_path, FUEL)
-    with pytest.raises(
-        XtdroneError, match="is on the network, .* 'gz fuel .*'Oak tree"
-    ):
+    with pytest.raises(XtdroneError, match="is on the network, .* 'gz fuel .*'Oak tree"):
         load_world(path)
     a_model(tmp_path / "mine" / "Oak tree")
     monkeypatch.setenv("GZ_SIM_RESOURCE_PATH", str(tmp_path / "mine"))
