@@ -163,10 +163,10 @@ def _cone(form: Element, shape: Shape) -> list[Shape]:
 
 
 def _ellipsoid(form: Element, shape: Shape) -> list[Shape]:
-    radii = numbers(_child(form, "radii"), 3)
-    if min(radii) <= 0.0:
-        fail(form, f"<radii> of '{shape.name}' are {radii}: give metres above 0")
-    return [_solid(shape, Revolved(_ARC, radii))]
+    x, y, z = numbers(_child(form, "radii"), 3)
+    if min(x, y, z) <= 0.0:
+        fail(form, f"<radii> of '{shape.name}' are {x:g} {y:g} {z:g}: give metres above 0")
+    return [_solid(shape, Revolved(_ARC, (x, y, z)))]
 
 
 def _solid(shape: Shape, body: Revolved) -> Shape:
