@@ -316,7 +316,7 @@ class Scope:
     def _rename(self, joint: Element) -> None:
         """Gives a joint with the name of a link or model another one, as Gazebo 11 does."""
         name = new = name_of(joint)
-        while self._elements.get(new, joint) is not joint:
+        while new in self._elements:
             if self._elements[new].tag == "joint":
                 return  # which is refused
             new += "_joint"
