@@ -79,7 +79,12 @@ from .state.handlers import declared
 from .state.local_origin import LocalOrigins
 from .state.outbox import WARNING, Outbox
 from .state.readings import Readings
-from .state.vehicle_status import describe_bodies, new_status, thrust_normalised
+from .state.vehicle_status import (
+    describe_bodies,
+    describe_lost_rotors,
+    new_status,
+    thrust_normalised,
+)
 from .ulog.writer import FleetLog, Logged
 from .vtol.stack import Vtol
 
@@ -226,7 +231,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self._make_navigation(fleet)
         self._rotor_monitor = RotorMonitor(fleet)
         self._afloat = (fleet.actuator["kind"] == PROPELLER).any(axis=1)  # never at rest: it drifts
-        self._rotor_mask = fleet.rotor_mask
+        self._fleet, self._rotor_mask = fleet, fleet.rotor_mask
         self._rotor_numbers = np.arange(fleet.rotor_mask.shape[1])
         self._rest = at_rest(fleet)
         self.commands = self._rest.copy()
@@ -673,7 +678,9 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     def fly_without(self, i: int, rotor: int) -> None:
         """Takes a rotor (from 0) of vehicle i out of the mixer until the vehicle is disarmed."""
-        self.mixer.use_rotors(i, self._rotor_mask[i] & (self._rotor_numbers != rotor))
+        used = self._rotor_mask[i] & (self._rotor_numbers != rotor)
+        self.mixer.use_rotors(i, used)
+        describe_lost_rotors(self.status, self._fleet, i, used)
 
     def _update_checks(self, due: np.ndarray) -> None:
         """Updates at 10 Hz: parameters, battery, failsafes, targets, arming checks.

@@ -2,18 +2,19 @@
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 
 from xtdrone_core import ARM, DISARM, KEEP, Estimates, Mode, SetPoints
 from xtdrone_core.agent import BaseAgent
-from xtdrone_core.contracts import Autopilot, Flight
+from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
+from xtdrone_sim.world import world_of, wrong_ground
 
 _REACHED = 0.3  # acceptance radius of a corner [m]
 _RETRY_US = 500_000  # time until a request that was not granted is sent again [us]
@@ -138,8 +139,9 @@ class MissionAgent(BaseAgent):
     """Arms, switches to AUTO.MISSION and waits until every vehicle has landed.
 
     The missions are on the vehicles already: from --mission, or uploaded. A vehicle whose mission
-    ends in the air, or that stays at an item without an end or after its return, is landed where it
-    loiters; rovers and boats, which have no landing, are disarmed where they stop. Events: `armed`,
+    ends in the air, that stays at an item without an end or after its return, or that goes round
+    for ever, is landed where it is; rovers and boats, which have no landing, are disarmed where
+    they stop. Events: `armed`,
     `waypoint` (index of the vehicle, reached, of how many), `ends_early` (index, why),
     `mission_over` (index), `landed`.
     """
@@ -178,13 +180,21 @@ class MissionAgent(BaseAgent):
         self._ends_early = np.zeros(n, dtype=bool)  # said to do so
         self._start_us: int | None = None
         self._over_us = -1  # time at which the last mission was over, -1 = not yet
-        self._autopilot: Autopilot | None = None
+        self.health: Callable[[], Sequence[Mapping[str, Any]]] = list  # none is known
         self.drives = np.zeros(n, dtype=bool)
         self.remember_start()
 
     def attach(self, flight: Flight) -> None:
-        """Takes the autopilot, which knows how far the missions are, and what drives."""
-        self._autopilot = flight.autopilot
+        """Takes from the autopilot how far the missions are, and what drives.
+
+        Raises:
+            XtdroneError: A boat is not on water, or a rover is.
+        """
+        world = world_of(flight.scenario)
+        for vehicle in flight.fleet.vehicles:
+            if reason := wrong_ground(world, vehicle):
+                raise XtdroneError(reason)
+        self.health = flight.autopilot.health
         self.drives = vehicle_types(flight.fleet) == ROVER
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
@@ -198,8 +208,7 @@ class MissionAgent(BaseAgent):
 
     def _states(self) -> list[Mapping[str, Any]]:
         """Returns the health of each vehicle; [] if the autopilot does not count waypoints."""
-        health = self._autopilot.health() if self._autopilot is not None else []
-        return [state for state in health if "waypoints" in state]
+        return [state for state in self.health() if "waypoints" in state]
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
         """Returns requests to arm and to change mode, without set-points.

@@ -221,7 +221,12 @@ class Missions(Memory, ModeTask):
         return sum(placed[: last + 1]), sum(placed)
 
     def stays(self, i: int) -> bool:
-        """Returns whether vehicle i stays until it is ordered on: at an item, or after a return."""
+        """Returns whether vehicle i does nothing new until it is ordered on.
+
+        It stays at an item or after a return, or goes round by a jump without an end.
+        """
+        if self._goes_round(i) is not None:
+            return True
         v = self._status[i]
         returned = v["mode"] == Mode.RTL and v["target_type"] == TARGET_LOITER
         waits_for_nothing = v["armed"] and v["watch"] == WATCH_NOTHING
@@ -230,17 +235,31 @@ class Missions(Memory, ModeTask):
     def ends_early(self, i: int) -> str:
         """Why the mission of vehicle i does not go on by itself, or an empty string.
 
-        It stays at an item, in AUTO.MISSION, or has returned before its last item.
+        It stays at an item or goes round, in AUTO.MISSION, or has returned before its last item.
         """
         items, k = self._items[MISSION][i], self.current(i)
         if not items:
             return ""
+        jump = self._goes_round(i)
+        if jump is not None:
+            return f"mission item {jump} ({items[jump].name}) goes round for ever"
         name = f"mission item {k} ({items[k].name})"
         if self._stays(i):
             endless = items[k].command == LOITER_UNLIM
             return f"{name} {'has no end' if endless else 'has autoContinue false'}"
         returns = self._status["mode"][i] == Mode.RTL and items[k].command == RTL
         return f"{name} comes before the last item" if returns and k + 1 < len(items) else ""
+
+    def _goes_round(self, i: int) -> int | None:
+        """Number of the jump back without an end that vehicle i has taken; None = none."""
+        if not self._flies(i):
+            return None
+        items = self._items[MISSION][i]
+        for seq in self._flown[i].jumps:
+            target, count = items[seq].params[:2]
+            if count < 0 and target <= seq:
+                return seq
+        return None
 
     def _stays(self, i: int) -> bool:
         """Returns whether vehicle i stays at its current item until it is ordered on."""

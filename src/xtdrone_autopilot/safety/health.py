@@ -66,7 +66,7 @@ class Health:
             (condition: action that would follow), not_ready (why it would not arm),
             aligned, located, aid_sources (name: in use), test_ratios (name: ratio; above 1 is
             rejected), battery (0..1), voltage [V], waypoints of the mission (reached, all), stays
-            (whether it stays where it is until it is ordered on), ends_early (why the mission does
+            (whether it does nothing new until it is ordered on), ends_early (why the mission does
             not go on by itself, "" where it does), set_points (count so far), set_point_age_s (None
             = none so far), links (name: {streams, peers, heard_s, refused}, the last being messages
             that were not signed as they must be).
