@@ -14,6 +14,7 @@ from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
+from xtdrone_sim.world import world_of, wrong_ground
 
 _REACHED = 0.3  # acceptance radius of a corner [m]
 _RETRY_US = 500_000  # time until a request that was not granted is sent again [us]
@@ -35,18 +36,22 @@ class SquareAgent(FlightAgent):
     def __init__(
         self,
         n: int = 1,
-        side: Annotated[float, Option("length of a side", unit="m", least=0.1, most=1000.0)] = 4.0,
-        height: Annotated[float, Option("above the start", unit="m", least=0.5, most=1000.0)] = 3.0,
+        side: Annotated[
+            float, Option("length of a side", unit="m", minimum=0.1, maximum=1000.0)
+        ] = 4.0,
+        height: Annotated[
+            float, Option("above the start", unit="m", minimum=0.5, maximum=1000.0)
+        ] = 3.0,
         hold: Annotated[
-            float, Option("time to hold each corner", unit="s", least=0.0, most=3600.0)
+            float, Option("time to hold each corner", unit="s", minimum=0.0, maximum=3600.0)
         ] = 2.0,
         time_out: Annotated[
             float,
             Option(
                 "after which a corner that was not reached is skipped",
                 unit="s",
-                least=0.1,
-                most=3600.0,
+                minimum=0.1,
+                maximum=3600.0,
             ),
         ] = 20.0,
         on_event: Callable[..., None] | None = None,
@@ -103,7 +108,9 @@ class HoverAgent(BaseAgent):
     def __init__(
         self,
         n: int = 1,
-        height: Annotated[float, Option("above the start", unit="m", least=0.1, most=10e3)] = 3.0,
+        height: Annotated[
+            float, Option("above the start", unit="m", minimum=0.1, maximum=10e3)
+        ] = 3.0,
         yaw: Annotated[
             float, Option("counter-clockwise from east", unit="rad", unset="unchanged")
         ] = math.nan,
@@ -162,7 +169,7 @@ class MissionAgent(BaseAgent):
         self,
         n: int = 1,
         time_out: Annotated[
-            float, Option("of arming checks and arming", unit="s", least=1.0, most=3600.0)
+            float, Option("of arming checks and arming", unit="s", minimum=1.0, maximum=3600.0)
         ] = 60.0,
         on_event: Callable[..., None] | None = None,
     ):
@@ -184,7 +191,15 @@ class MissionAgent(BaseAgent):
         self.remember_start()
 
     def attach(self, flight: Flight) -> None:
-        """Takes from the autopilot how far the missions are, and what drives."""
+        """Takes from the autopilot how far the missions are, and what drives.
+
+        Raises:
+            XtdroneError: A boat is not on water, or a rover is.
+        """
+        world = world_of(flight.scenario)
+        for vehicle in flight.fleet.vehicles:
+            if reason := wrong_ground(world, vehicle):
+                raise XtdroneError(reason)
         self.health = flight.autopilot.health
         self.drives = vehicle_types(flight.fleet) == ROVER
 

@@ -59,7 +59,7 @@ def within_limits(
     lowest = MIN_LIFT * vehicle.mass * GRAVITY if vehicle.stage == STAGE_FLIGHT else 1e-3
     highest = params.MPC_THR_MAX * vehicle.thrust_max
     fz = clamp(fz, lowest, highest)
-    most = max(vehicle.mass * GRAVITY, fz) if params.MPC_ACC_DECOUPLE != 0 else fz
-    fx, fy = limit_norm2(fx, fy, most * math.tan(vehicle.tilt_limit))
+    maximum = max(vehicle.mass * GRAVITY, fz) if params.MPC_ACC_DECOUPLE != 0 else fz
+    fx, fy = limit_norm2(fx, fy, maximum * math.tan(vehicle.tilt_limit))
     fx, fy = limit_norm2(fx, fy, math.sqrt(max(highest * highest - fz * fz, 0.0)))
     return fx, fy, fz

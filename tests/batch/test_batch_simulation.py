@@ -127,13 +127,13 @@ def test_obstacles_stop_a_vehicle(obstacle):
 def test_vehicles_meet():
     batch = BatchSimulation("iris@-2,0,10; iris@2,0,10", 1, action="velocity")
     towards = np.array([[[2.0, 0.0, 0.0, 0.0], [-2.0, 0.0, 0.0, 0.0]]])
-    least, touched = 9.0, False
+    minimum, touched = 9.0, False
     for _ in range(100):
         batch.step(towards)
-        least = min(least, np.linalg.norm(np.diff(batch.state.pos[0], axis=0)))
+        minimum = min(minimum, np.linalg.norm(np.diff(batch.state.pos[0], axis=0)))
         touched = touched or bool(batch.state.contact[0].any())
     radius = batch.description.records.base["radius"][0]
-    assert touched and least == pytest.approx(2.0 * radius, abs=0.05)
+    assert touched and minimum == pytest.approx(2.0 * radius, abs=0.05)
 
 
 def test_wind_carries_a_vehicle_whose_rotors_stand():

@@ -10,7 +10,16 @@ import plan_data
 from own_ports import LATEST
 from plan_data import item, plain
 from xtdrone_control.agents import MissionAgent
-from xtdrone_core import DISARM, KEEP, Estimates, FleetModel, Mode
+from xtdrone_core import (
+    DISARM,
+    KEEP,
+    Estimates,
+    FleetModel,
+    Mode,
+    Scenario,
+    VehicleSpec,
+    XtdroneError,
+)
 from xtdrone_core.command import main
 from xtdrone_core.errors import MISSED
 from xtdrone_core.runs.run_folder import runs_root
@@ -33,6 +42,10 @@ def fly(runs, tmp_path, capsys):
         return status, [json.loads(line) for line in events], out, said
 
     return run
+
+
+def scenario_of(vehicle, world="empty"):
+    return Scenario(vehicles=(VehicleSpec(vehicle, f"{vehicle}_0", (0.0, 0.0, 0.0)),), world=world)
 
 
 def stopping(entry):
@@ -120,7 +133,7 @@ def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicl
     agent = MissionAgent(1, on_event=lambda t_us, name, **values: events.append((name, values)))
     fleet = FleetModel.of([load_vehicle(vehicle)])
     autopilot = SimpleNamespace(health=lambda: [health])
-    agent.attach(SimpleNamespace(autopilot=autopilot, fleet=fleet))
+    agent.attach(SimpleNamespace(autopilot=autopilot, fleet=fleet, scenario=scenario_of(vehicle)))
     yes, zeros = np.ones(1, dtype=bool), np.zeros((1, 3))
     flying = Estimates(
         0, zeros, np.zeros((1, 4)), zeros, zeros, yes, ~yes, np.array([Mode.MISSION]), yes
@@ -146,3 +159,20 @@ def test_what_returns_and_does_not_land_by_itself_ends_there(fly, vehicle):
     status, _, out, said = fly(vehicle, start, plain(RTL))
     assert status == 0 and "1 of 1 waypoints" in out and "1 of 1 missions" in out
     assert "ends early" not in said
+
+
+@pytest.mark.parametrize(
+    "vehicle, world, reason",
+    [
+        ("boat", "empty", "'boat' moves by propellers in the water, and world 'empty' has none"),
+        ("rover", "lake", "'rover' drives on wheels, and world 'lake' has water up to z = 0 m"),
+    ],
+)
+def test_a_boat_on_land_and_a_rover_in_water_are_refused(capsys, vehicle, world, reason):
+    autopilot = SimpleNamespace(health=list)
+    fleet = FleetModel.of([load_vehicle(vehicle)])
+    scenario = scenario_of(vehicle, world)
+    with pytest.raises(XtdroneError, match=reason):
+        MissionAgent(1).attach(SimpleNamespace(autopilot=autopilot, fleet=fleet, scenario=scenario))
+    assert main(["mission", "check", "course", "--vehicle", vehicle, "--world", world]) == 1
+    assert f"ERROR: {reason}" in capsys.readouterr().out

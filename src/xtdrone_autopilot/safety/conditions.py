@@ -96,27 +96,29 @@ class Condition(Memory):
     MEMORY: ClassVar[tuple[str, ...] | None] = ("holds",)
 
     def __init__(self, watched: Watched) -> None:
-        self._w = watched
+        self._watched = watched
         self.holds = np.zeros(len(watched.status), dtype=bool)
         if self.checks:
             self.failing = watched.checks.columns(self.checks)
             watched.checks.explain(self.checks, self.why_not_arm, self.argument)
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
         """(N,) bool, whether it holds for vehicles that fly.
 
         Args:
             flying: (N,) bool.
-            q: (N,) records of the parameters.
+            params: (N,) records of the parameters.
         """
         raise NotImplementedError
 
-    def check_due(self, due: np.ndarray | None, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check_due(
+        self, due: np.ndarray | None, flying: np.ndarray, params: np.ndarray
+    ) -> np.ndarray:
         """Calls check() for the vehicles that are due (N,) bool; the others keep their state."""
         if due is None:
-            return self.check(flying, q)
+            return self.check(flying, params)
         before = {name: getattr(self, name).copy() for name in self.MEMORY or ()}
-        now = np.where(due, self.check(flying, q), self.holds)
+        now = np.where(due, self.check(flying, params), self.holds)
         for name, array in before.items():
             getattr(self, name)[~due] = array[~due]
         return now
@@ -133,7 +135,7 @@ class Condition(Memory):
         """Name and arguments of PX4's event where the action for vehicle i is a warning."""
         if self.px4 in _WARNINGS:
             return (_WARNINGS[self.px4],)
-        mode = custom_mode(Mode(self._w.status["mode"][i]))
+        mode = custom_mode(Mode(self._watched.status["mode"][i]))
         if not self.px4:
             return "commander_failsafe_enter_generic_warn", mode
         return "commander_failsafe_enter_warn", mode, self.px4
@@ -155,7 +157,7 @@ class Condition(Memory):
 
     def get(self, i: int, name: str) -> float:
         """A parameter of vehicle i."""
-        return self._w.parameters.get(i, name)
+        return self._watched.parameters.get(i, name)
 
 
 class DataLink(Condition):
@@ -181,9 +183,11 @@ class DataLink(Condition):
         )
     )  # required by NAV_DLL_ACT, or not
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        silent = station_away(self._w.status, self._w.clock.t_us) > q["COM_DL_LOSS_T"]
-        required = q["NAV_DLL_ACT"] > 0
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
+        silent = (
+            station_away(self._watched.status, self._watched.clock.t_us) > params["COM_DL_LOSS_T"]
+        )
+        required = params["NAV_DLL_ACT"] > 0
         self.failing[:, 0] = silent & required
         self.failing[:, 1] = silent & ~required
         return flying & self.failing[:, 0]
@@ -208,18 +212,18 @@ class Sticks(Condition):
         super().__init__(watched)
         self._used = np.zeros(len(self.holds), dtype=bool)
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        p = self._w.status
-        lost = (self._w.clock.t_us - p["stick_t"]) * 1e-6 > q["COM_RC_LOSS_T"]
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
+        status = self._watched.status
+        lost = (self._watched.clock.t_us - status["stick_t"]) * 1e-6 > params["COM_RC_LOSS_T"]
         self._used |= ~lost
-        excepted = q["COM_RCL_EXCEPT"] & _RC_EXCEPTION[p["mode"]] != 0
+        excepted = params["COM_RCL_EXCEPT"] & _RC_EXCEPTION[status["mode"]] != 0
         return flying & lost & self._used & ~excepted
 
     def why(self, i: int) -> str:
         return "manual control lost"
 
     def armed(self, i: int) -> None:
-        self._used[i] = sticks_held(self._w, i)
+        self._used[i] = sticks_held(self._watched, i)
 
 
 class BatteryLow(Condition):
@@ -240,15 +244,15 @@ class BatteryLow(Condition):
         ),
     )
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        below = self._w.battery.level < q[self.threshold]
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
+        below = self._watched.battery.level < params[self.threshold]
         holds = flying & (below | self.holds)
         if self.checks:
             self.failing[:, 0] = below | holds
         return holds
 
     def why(self, i: int) -> str:
-        return f"battery {self.word}, {self._w.battery.level[i]:.0%} left"
+        return f"battery {self.word}, {self._watched.battery.level[i]:.0%} left"
 
     def action(self, i: int) -> Action:
         return Action.WARN
@@ -275,7 +279,7 @@ class BatteryCritical(BatteryLow):
     action = Condition.action
 
     def why_not_arm(self, i: int) -> str:
-        return f"battery at {self._w.battery.level[i]:.0%}, below BAT_CRIT_THR: charge it"
+        return f"battery at {self._watched.battery.level[i]:.0%}, below BAT_CRIT_THR: charge it"
 
 
 class BatteryEmergency(BatteryLow):
@@ -325,44 +329,46 @@ class Geofence(Condition):
         self.fenced = np.zeros(len(self.holds), dtype=bool)  # there is a geofence, and it acts
         self.outside = np.zeros(len(self.holds), dtype=bool)  # outside of the geofence
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        w = self._w
-        pos = w.estimator.pos
-        if q["GF_PREDICT"].any():
-            pos = np.where(q["GF_PREDICT"][:, None] > 0, self._stop(q), pos)
-        offset = pos - w.status["home"]
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
+        watched = self._watched
+        pos = watched.estimator.pos
+        if params["GF_PREDICT"].any():
+            pos = np.where(params["GF_PREDICT"][:, None] > 0, self._stop(params), pos)
+        offset = pos - watched.status["home"]
         distance = np.hypot(offset[:, 0], offset[:, 1])
-        far = (q["GF_MAX_HOR_DIST"] > 0) & (distance > q["GF_MAX_HOR_DIST"])
-        high = (q["GF_MAX_VER_DIST"] > 0) & (offset[:, 2] > q["GF_MAX_VER_DIST"])
+        far = (params["GF_MAX_HOR_DIST"] > 0) & (distance > params["GF_MAX_HOR_DIST"])
+        high = (params["GF_MAX_VER_DIST"] > 0) & (offset[:, 2] > params["GF_MAX_VER_DIST"])
         left = np.zeros(len(far), dtype=bool)
-        fenced = (q["GF_MAX_HOR_DIST"] > 0) | (q["GF_MAX_VER_DIST"] > 0)
-        for i, fence in enumerate(w.missions.fences):
+        fenced = (params["GF_MAX_HOR_DIST"] > 0) | (params["GF_MAX_VER_DIST"] > 0)
+        for i, fence in enumerate(watched.missions.fences):
             if fence is not None:
                 fenced[i] = True
-                if w.estimator.flags[i] & POSITION_VALID:
+                if watched.estimator.flags[i] & POSITION_VALID:
                     left[i] = not fence.contains(pos[i, 0], pos[i, 1])
-        home, acts = w.status["home_set"], q["GF_ACTION"] > 0
+        home, acts = watched.status["home_set"], params["GF_ACTION"] > 0
         for k, broken in enumerate((far & home, high & home, left)):
             self.failing[:, k] = broken & acts
         self.outside[:] = self.failing.any(axis=1)
         self.fenced[:] = fenced & acts
         return flying & self.outside
 
-    def _stop(self, q: Record) -> np.ndarray:
+    def _stop(self, params: Record) -> np.ndarray:
         """(N, 3) where each vehicle can come to rest, or the trajectory that it follows [m]."""
-        e, v = self._w.estimator, self._w.status
-        follows = v["on_trajectory"][:, None]
-        pos = np.where(follows, v["smooth_pos"], e.pos)
-        vel = np.where(follows, v["smooth_vel"], e.vel)
-        acc = np.where(follows, v["smooth_acc"], v["acc_filtered"])
+        estimator, status = self._watched.estimator, self._watched.status
+        follows = status["on_trajectory"][:, None]
+        pos = np.where(follows, status["smooth_pos"], estimator.pos)
+        vel = np.where(follows, status["smooth_vel"], estimator.vel)
+        acc = np.where(follows, status["smooth_acc"], status["acc_filtered"])
         speed = np.maximum(np.linalg.norm(vel, axis=1), 1e-6)
         along = (acc * vel).sum(axis=1) / speed
         out = pos + vel * (2 * PERIOD_US * 1e-6)  # until the next check, and as much margin
-        for i in np.flatnonzero(q["GF_PREDICT"]):
+        for i in np.flatnonzero(params["GF_PREDICT"]):
             out[i] += (
                 vel[i]
                 / speed[i]
-                * stopping_distance(speed[i], along[i], q["MPC_ACC_HOR"][i], q["MPC_JERK_AUTO"][i])
+                * stopping_distance(
+                    speed[i], along[i], params["MPC_ACC_HOR"][i], params["MPC_JERK_AUTO"][i]
+                )
             )
         return out
 
@@ -373,7 +379,7 @@ class Geofence(Condition):
         return "it is outside the geofence: " + self._text(i)
 
     def _text(self, i: int) -> str:
-        offset = self._w.estimator.pos[i] - self._w.status["home"][i]
+        offset = self._watched.estimator.pos[i] - self._watched.status["home"][i]
         for name, distance in (
             ("GF_MAX_HOR_DIST", math.hypot(offset[0], offset[1])),
             ("GF_MAX_VER_DIST", offset[2]),
@@ -381,7 +387,7 @@ class Geofence(Condition):
             limit = self.get(i, name)
             if 0 < limit < distance:
                 return f"{distance:.0f} m from home, {name} allows {limit:g} m"
-        if self.get(i, "GF_PREDICT") and not self._w.status["landed"][i]:
+        if self.get(i, "GF_PREDICT") and not self._watched.status["landed"][i]:
             return "it would leave the area before it could stop"
         return "it has left the area"
 
@@ -411,12 +417,12 @@ class WindHigh(Condition):
     )
     warning = "check_above_wind_limits_warning"
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        wind = self._w.estimator.wind  # NaN where it is not known
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
+        wind = self._watched.estimator.wind  # NaN where it is not known
         speed = np.hypot(wind[:, 0], wind[:, 1])
-        holds = flying & (q[self.limit] > 0) & (speed > q[self.limit])
+        holds = flying & (params[self.limit] > 0) & (speed > params[self.limit])
         if self.checks:
-            self.failing[:, 0] = holds & (q["COM_WIND_MAX_ACT"] > 1)
+            self.failing[:, 0] = holds & (params["COM_WIND_MAX_ACT"] > 1)
         return holds
 
     def why(self, i: int) -> str:
@@ -424,7 +430,7 @@ class WindHigh(Condition):
         return f"wind of {speed:.1f} m/s, {self.limit} allows {self.get(i, self.limit):g} m/s"
 
     def argument(self, i: int) -> float:
-        return math.hypot(*self._w.estimator.wind[i])
+        return math.hypot(*self._watched.estimator.wind[i])
 
     def warning_event(self, i: int) -> tuple:
         return self.warning, self.argument(i)
@@ -462,11 +468,11 @@ class FlightTime(Condition):
         super().__init__(watched)
         self._since = np.zeros(len(self.holds), dtype=np.int64)  # when it was last on the ground
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        self._since[~flying] = self._w.clock.t_us
-        most = q["COM_FLT_TIME_MAX"]
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
+        self._since[~flying] = self._watched.clock.t_us
+        maximum = params["COM_FLT_TIME_MAX"]
         self.failing[:, 0] = (
-            flying & (most > 0) & ((self._w.clock.t_us - self._since) * 1e-6 > most)
+            flying & (maximum > 0) & ((self._watched.clock.t_us - self._since) * 1e-6 > maximum)
         )
         return self.failing[:, 0].copy()
 
@@ -483,23 +489,25 @@ class PositionLost(Condition):
     text, advice = "the position is lost", "bring GPS or vision back, or land by ALTCTL"
     name, waits = "position", False
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        e, p = self._w.estimator, self._w.status
-        aided = e.flags & (GPS_USED | VISION_USED) != 0
-        by_position = _BY_POSITION[p["mode"]]
-        by_position &= (p["mode"] != Mode.OFFBOARD) | (p["offboard_kind"] == TRAJECTORY)
-        vague = np.hypot(e.pos_std[:, 0], e.pos_std[:, 1]) > q["COM_POS_FS_EPH"]
-        vague &= q["COM_POS_FS_EPH"] >= 0
-        return flying & (~aided | vague) & by_position & (e.flags & POSITION_VALID != 0)
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
+        estimator, status = self._watched.estimator, self._watched.status
+        aided = estimator.flags & (GPS_USED | VISION_USED) != 0
+        by_position = _BY_POSITION[status["mode"]]
+        by_position &= (status["mode"] != Mode.OFFBOARD) | (status["offboard_kind"] == TRAJECTORY)
+        vague = (
+            np.hypot(estimator.pos_std[:, 0], estimator.pos_std[:, 1]) > params["COM_POS_FS_EPH"]
+        )
+        vague &= params["COM_POS_FS_EPH"] >= 0
+        return flying & (~aided | vague) & by_position & (estimator.flags & POSITION_VALID != 0)
 
     def why(self, i: int) -> str:
-        return "position lost: " + (self._w.estimator.why_not_ready(i) or "no aid")
+        return "position lost: " + (self._watched.estimator.why_not_ready(i) or "no aid")
 
     def action(self, i: int) -> Action:
         return Action.DESCEND
 
     def mode_instead(self, i: int) -> Mode | None:
-        by_sticks = self.get(i, "COM_POSCTL_NAVL") == 0 and sticks_held(self._w, i)
+        by_sticks = self.get(i, "COM_POSCTL_NAVL") == 0 and sticks_held(self._watched, i)
         return Mode.ALTCTL if by_sticks else None
 
 
@@ -524,24 +532,24 @@ class AttitudeFailure(Condition):
         super().__init__(watched)
         self._tilted_s = np.zeros((len(self.holds), 2))  # roll, pitch beyond the limit since [s]
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        v = self._w.status
-        quat = self._w.estimator.quat
-        judged = v["mode"] != Mode.ACRO
-        tailsitter = v["vtol_type"] == TAILSITTER
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
+        status = self._watched.status
+        quat = self._watched.estimator.quat
+        judged = status["mode"] != Mode.ACRO
+        tailsitter = status["vtol_type"] == TAILSITTER
         if tailsitter.any():
-            on_wings = tailsitter & (v["vtol_state"] == ON_WINGS)
+            on_wings = tailsitter & (status["vtol_state"] == ON_WINGS)
             quat = np.where(on_wings[:, None], turned_forwards(quat), quat)
             # They are not judged while they change over.
-            judged &= ~(tailsitter & np.isin(v["vtol_state"], (TO_FIXED_WING, TO_HOVER)))
+            judged &= ~(tailsitter & np.isin(status["vtol_state"], (TO_FIXED_WING, TO_HOVER)))
         x, y, z, w = quat.T
         roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
         pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
         for k, (angle, name) in enumerate(((roll, "R"), (pitch, "P"))):
-            limit = q[f"FD_FAIL_{name}"]
+            limit = params[f"FD_FAIL_{name}"]
             beyond = (limit > 0) & (np.abs(np.degrees(angle)) > limit) & judged
             self._tilted_s[:, k] = np.where(beyond, self._tilted_s[:, k] + PERIOD_US * 1e-6, 0.0)
-            self.failing[:, k] = beyond & (self._tilted_s[:, k] >= q[f"FD_FAIL_{name}_TTRI"])
+            self.failing[:, k] = beyond & (self._tilted_s[:, k] >= params[f"FD_FAIL_{name}_TTRI"])
         return flying & self.failing.any(axis=1)
 
     def why(self, i: int) -> str:
@@ -561,10 +569,10 @@ class EstimatorFailure(Condition):
     text, advice = "the estimator has failed", "look at 'xtdrone plot' of its flight log"
     name = "estimator"
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        e = self._w.estimator
-        finite = np.isfinite(e.pos).all(axis=1) & np.isfinite(e.quat).all(axis=1)
-        return flying & ~(finite & (e.flags & ALIGNED != 0))
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
+        estimator = self._watched.estimator
+        finite = np.isfinite(estimator.pos).all(axis=1) & np.isfinite(estimator.quat).all(axis=1)
+        return flying & ~(finite & (estimator.flags & ALIGNED != 0))
 
     def why(self, i: int) -> str:
         return "the estimator has failed"
@@ -580,11 +588,13 @@ class Quadchute(Condition):
     name, parameter = "quadchute", "COM_QC_ACT"
     actions = {-1: Action.WARN, 0: Action.RETURN, 1: Action.LAND, 2: Action.HOLD}
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        return flying & (self._w.status["quadchute"] != 0)
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
+        return flying & (self._watched.status["quadchute"] != 0)
 
     def why(self, i: int) -> str:
-        reason, _ = QUADCHUTES.get(int(self._w.status["quadchute"][i]), ("of no known cause", ""))
+        reason, _ = QUADCHUTES.get(
+            int(self._watched.status["quadchute"][i]), ("of no known cause", "")
+        )
         return f"quad-chute: {reason}"
 
 
@@ -616,7 +626,7 @@ class RotorFailure(Condition):
         super().__init__(watched)
         self.failed = np.full(len(self.holds), -1, dtype=np.int16)  # rotor that failed, -1 = none
 
-    def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def check(self, flying: np.ndarray, params: np.ndarray) -> np.ndarray:
         self.failing[:, 0] = flying & (self.failed >= 0)
         return self.failing[:, 0].copy()
 
