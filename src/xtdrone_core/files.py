@@ -48,6 +48,7 @@ DAMAGED = (
 )
 _COMMENT = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
 _PRINTED = re.compile(rb"[^\r\n]")
+_POINTER = b"version https://git-lfs.github.com/spec/"  # how a pointer of Git LFS begins
 _DEPTH = 100  # greatest nesting of lists and mappings
 _VALUES = 1_000_000  # greatest number of values in one document, after its references are expanded
 _YAML = "tag:yaml.org,2002:"
@@ -111,11 +112,13 @@ def read_bytes(
                     f"cannot read {what} '{shown(path)}': it has "
                     f"{status.st_size / MB:.0f} MB, and at most {maximum / MB:g} MB are read"
                 )
-            return file.read() if maximum is None else file.read(maximum)
+            data = file.read() if maximum is None else file.read(maximum)
     except OSError as failed:
         raise error(f"cannot read {what} '{shown(path)}': {failed.strerror or failed}") from failed
     except ValueError as failed:  # a NUL in the name
         raise error(f"cannot read {what} '{shown(path)!r}': {failed}") from failed
+    _check_whole(data, path, what, error)
+    return data
 
 
 def check(path: Path | str, what: str = "file", error: type[XtdroneError] = FileError) -> None:
@@ -126,10 +129,22 @@ def check(path: Path | str, what: str = "file", error: type[XtdroneError] = File
     """
     try:
         _check_kind(os.stat(path).st_mode, path, what, error)
+        with open(path, "rb", opener=_without_waiting) as file:
+            begin = file.read(len(_POINTER))
     except (OSError, ValueError) as failed:
         raise error(
             f"cannot read {what} '{shown(path)}': {getattr(failed, 'strerror', None) or failed}"
         ) from failed
+    _check_whole(begin, path, what, error)
+
+
+def _check_whole(data: bytes, path: Path | str, what: str, error: type[XtdroneError]) -> None:
+    """Refuses the pointer that Git leaves in the place of a large file."""
+    if data.startswith(_POINTER):
+        raise error(
+            f"cannot read {what} '{shown(path)}': it is a pointer of Git LFS in place of the file, "
+            "fetch that by 'git lfs pull'"
+        )
 
 
 def read_text(

@@ -222,3 +222,11 @@ def test_no_command_replaces_somebody_elses_file(tmp_path, monkeypatch, capsys, 
     said = capsys.readouterr().err
     assert "theirs.png' exists" in said and "is left alone" in said and said.count("\n") == 1
     assert theirs.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("read", [files.check, files.read_bytes, files.read_text, files.read_yaml])
+def test_a_pointer_of_git_lfs_is_named(tmp_path, read):
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+    (tmp_path / "a.dae").write_text(pointer)
+    with pytest.raises(files.FileError, match="a.dae': it is a pointer of .* 'git lfs pull'"):
+        read(tmp_path / "a.dae")
