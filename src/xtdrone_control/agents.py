@@ -36,18 +36,22 @@ class SquareAgent(FlightAgent):
     def __init__(
         self,
         n: int = 1,
-        side: Annotated[float, Option("length of a side", unit="m", least=0.1, most=1000.0)] = 4.0,
-        height: Annotated[float, Option("above the start", unit="m", least=0.5, most=1000.0)] = 3.0,
+        side: Annotated[
+            float, Option("length of a side", unit="m", minimum=0.1, maximum=1000.0)
+        ] = 4.0,
+        height: Annotated[
+            float, Option("above the start", unit="m", minimum=0.5, maximum=1000.0)
+        ] = 3.0,
         hold: Annotated[
-            float, Option("time to hold each corner", unit="s", least=0.0, most=3600.0)
+            float, Option("time to hold each corner", unit="s", minimum=0.0, maximum=3600.0)
         ] = 2.0,
         time_out: Annotated[
             float,
             Option(
                 "after which a corner that was not reached is skipped",
                 unit="s",
-                least=0.1,
-                most=3600.0,
+                minimum=0.1,
+                maximum=3600.0,
             ),
         ] = 20.0,
         on_event: Callable[..., None] | None = None,
@@ -104,7 +108,9 @@ class HoverAgent(BaseAgent):
     def __init__(
         self,
         n: int = 1,
-        height: Annotated[float, Option("above the start", unit="m", least=0.1, most=10e3)] = 3.0,
+        height: Annotated[
+            float, Option("above the start", unit="m", minimum=0.1, maximum=10e3)
+        ] = 3.0,
         yaw: Annotated[
             float, Option("counter-clockwise from east", unit="rad", unset="unchanged")
         ] = math.nan,
@@ -163,7 +169,7 @@ class MissionAgent(BaseAgent):
         self,
         n: int = 1,
         time_out: Annotated[
-            float, Option("of arming checks and arming", unit="s", least=1.0, most=3600.0)
+            float, Option("of arming checks and arming", unit="s", minimum=1.0, maximum=3600.0)
         ] = 60.0,
         on_event: Callable[..., None] | None = None,
     ):
