@@ -157,9 +157,9 @@ def test_sensors_measure_the_state():
     assert len(np.unique(accel)) == accel.size
 
 
-@pytest.mark.parametrize("controller", ["px4", "geometric"])
+@pytest.mark.parametrize("controller", ["px4", "geometric", "indi"])
 @pytest.mark.parametrize("name", ["iris", "crazyflie", "heavy_lifter", "octorotor"])
-def test_both_controllers_reach_a_position(name, controller):
+def test_each_controller_reaches_a_position(name, controller):
     batch = BatchSimulation(f"{name}@0,0,20", 1, action="position", controller=controller)
     goal = np.array([[[3.0, -2.0, 22.0, 1.0]]])
     for _ in range(500):  # 10 s
