@@ -2,14 +2,14 @@
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 
 from xtdrone_core import ARM, DISARM, KEEP, Estimates, Mode, SetPoints
 from xtdrone_core.agent import BaseAgent
-from xtdrone_core.contracts import Autopilot, Flight
+from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
@@ -138,8 +138,8 @@ class MissionAgent(BaseAgent):
     """Arms, switches to AUTO.MISSION and waits until every vehicle has landed.
 
     The missions are on the vehicles already: from --mission, or uploaded. A vehicle whose mission
-    ends in the air, or that stays at an item without an end or after its return, is landed where it
-    loiters; rovers and boats, which have no landing, are disarmed where they stop. Events: `armed`,
+    ends in the air, that stays at an item without an end or after its return, or that a jump without
+    an end takes round again, is landed where it is; rovers and boats, which have no landing, are disarmed where they stop. Events: `armed`,
     `waypoint` (index of the vehicle, reached, of how many), `ends_early` (index, why),
     `mission_over` (index), `landed`.
     """
@@ -163,10 +163,16 @@ class MissionAgent(BaseAgent):
         time_out: Annotated[
             float, Option("of arming checks and arming", unit="s", least=1.0, most=3600.0)
         ] = 60.0,
+        longest: Annotated[
+            float,
+            Option("simulated time in which missions must be over", unit="s", least=1.0, most=1e6),
+        ] = 3600.0,
         on_event: Callable[..., None] | None = None,
     ):
         """Prepares n vehicles; on_event(t_us, name, **values) is called at each event."""
         self.done = False
+        self.health: Callable[[], Sequence[Mapping[str, Any]]] = tuple
+        self._longest_us = round(longest * 1e6)
         self._out = SetPoints.empty(n)
         self._on_event = on_event or (lambda t_us, name, **values: None)
         self._time_out_us = round(time_out * 1e6)
@@ -178,13 +184,12 @@ class MissionAgent(BaseAgent):
         self._ends_early = np.zeros(n, dtype=bool)  # said to do so
         self._start_us: int | None = None
         self._over_us = -1  # time at which the last mission was over, -1 = not yet
-        self._autopilot: Autopilot | None = None
         self.drives = np.zeros(n, dtype=bool)
         self.remember_start()
 
     def attach(self, flight: Flight) -> None:
         """Takes the autopilot, which knows how far the missions are, and what drives."""
-        self._autopilot = flight.autopilot
+        self.health = flight.autopilot.health
         self.drives = vehicle_types(flight.fleet) == ROVER
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
@@ -198,14 +203,13 @@ class MissionAgent(BaseAgent):
 
     def _states(self) -> list[Mapping[str, Any]]:
         """Returns the health of each vehicle; [] if the autopilot does not count waypoints."""
-        health = self._autopilot.health() if self._autopilot is not None else []
-        return [state for state in health if "waypoints" in state]
+        return [state for state in self.health() if "waypoints" in state]
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
         """Returns requests to arm and to change mode, without set-points.
 
         Raises:
-            XtdroneError: A vehicle does not begin its mission in time.
+            XtdroneError: A vehicle does not begin its mission in time, or is not over in time.
         """
         out = self._out
         out.clear()
@@ -232,6 +236,8 @@ class MissionAgent(BaseAgent):
             self._over[i] = True
             self._on_event(t_us, "mission_over", index=int(i))
         self._end_loitering(t_us, estimates, stays, out)
+        if t_us - self._start_us > self._longest_us:
+            self._refuse_to_go_on()
         if self._over.all():
             if self._over_us < 0:
                 self._over_us = t_us
@@ -259,6 +265,14 @@ class MissionAgent(BaseAgent):
             out.mode[waiting] = Mode.MISSION
             out.arm[waiting & (estimates.mode == Mode.MISSION)] = ARM
             self._asked_us = t_us
+
+    def _refuse_to_go_on(self) -> None:
+        which = ", ".join(map(str, np.flatnonzero(~self._over)[:5]))
+        raise XtdroneError(
+            f"the mission of vehicle {which or 'all'} is not over after "
+            f"{self._longest_us * 1e-6:g} s: give a larger 'longest', or a mission that ends; "
+            "'xtdrone mission check FILE' tells an item without an end"
+        )
 
     def _say_end(self, t_us: int, i: int, why: str) -> None:
         if not self._ends_early[i]:

@@ -406,6 +406,17 @@ class GroundVehicleAware(Protocol):
     drives: np.ndarray  # (N,) bool, which vehicles are rovers or boats
 
 
+@runtime_checkable
+class HealthAware(Protocol):
+    """An Agent that looks at the health of the vehicles.
+
+    Attributes:
+        health: Returns what Autopilot.health() does; an empty list where nobody knows.
+    """
+
+    health: Callable[[], Sequence[Mapping[str, Any]]]
+
+
 def goals_missed(goals: Mapping[str, tuple[int, int]]) -> bool:
     """Returns whether a GoalCounter has not reached all of its goals."""
     return any(reached < total for reached, total in goals.values())

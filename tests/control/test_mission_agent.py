@@ -12,11 +12,11 @@ from plan_data import item, plain
 from xtdrone_control.agents import MissionAgent
 from xtdrone_core import DISARM, KEEP, Estimates, FleetModel, Mode
 from xtdrone_core.command import main
-from xtdrone_core.errors import MISSED
+from xtdrone_core.errors import MISSED, XtdroneError
 from xtdrone_core.runs.run_folder import runs_root
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
-WAYPOINT, UNLIM, RTL, LAND, TAKEOFF, DELAY = 16, 17, 20, 21, 22, 93
+WAYPOINT, UNLIM, RTL, LAND, TAKEOFF, DELAY, JUMP = 16, 17, 20, 21, 22, 93, 177
 
 
 @pytest.fixture
@@ -85,6 +85,18 @@ def test_a_mission_that_stays_somewhere_is_ended_with_the_reason(fly, vehicle, i
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("vehicle", ["iris", "rover"])
+def test_a_jump_back_without_an_end_is_taken_once(fly, vehicle):
+    first = take_off() if vehicle == "iris" else item(WAYPOINT, 4, 4, 0)
+    height = 5 if vehicle == "iris" else 0
+    round_it = item(WAYPOINT, 9, 0, height), item(WAYPOINT, 9, 9, height), plain(JUMP, 1, -1)
+    status, events, out, said = fly(vehicle, first, *round_it, item(WAYPOINT, 0, 0, height))
+    assert status == MISSED and "3 of 4 waypoints" in out
+    assert "item 3 (MAV_CMD_DO_JUMP) has no end: it goes round for ever" in said
+    assert events[-1]["event"] == "landed"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("vehicle", ["iris", "rover", "boat"])
 def test_a_last_loiter_without_an_end_is_all_of_the_mission(fly, vehicle):
     first = take_off() if vehicle == "iris" else item(WAYPOINT, 4, 4, 0)
@@ -100,6 +112,22 @@ def test_a_plane_lands_where_it_would_circle_for_ever(fly):
     assert "item 1 (MAV_CMD_NAV_LOITER_UNLIM) has no end" in said
 
 
+def flying():
+    """An estimate of a vehicle in its mission."""
+    yes, zeros = np.ones(1, dtype=bool), np.zeros((1, 3))
+    return Estimates(
+        0, zeros, np.zeros((1, 4)), zeros, zeros, yes, ~yes, np.array([Mode.MISSION]), yes
+    )
+
+
+def test_a_mission_of_which_nobody_knows_where_it_ends_is_over_after_the_longest_time():
+    agent = MissionAgent(1, longest=100.0)
+    for t_us in range(0, 100_100_000, 100_000):
+        agent.step(t_us, flying())
+    with pytest.raises(XtdroneError, match="mission of vehicle 0 is not over after 100 s"):
+        agent.step(100_100_000, flying())
+
+
 @pytest.mark.parametrize("vehicle, order", [("iris", (Mode.LAND, KEEP)), ("rover", (KEEP, DISARM))])
 def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicle, order, capsys):
     health = {"waypoints": (1, 3), "stays": True, "ends_early": "mission item 1 has no end"}
@@ -108,16 +136,12 @@ def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicl
     fleet = FleetModel.of([load_vehicle(vehicle)])
     autopilot = SimpleNamespace(health=lambda: [health])
     agent.attach(SimpleNamespace(autopilot=autopilot, fleet=fleet))
-    yes, zeros = np.ones(1, dtype=bool), np.zeros((1, 3))
-    flying = Estimates(
-        0, zeros, np.zeros((1, 4)), zeros, zeros, yes, ~yes, np.array([Mode.MISSION]), yes
-    )
     orders = []
     for t_us in range(0, 3_000_000, 100_000):
-        out = agent.step(t_us, flying)
+        out = agent.step(t_us, flying())
         orders.append((out.mode[0], out.arm[0]))
     assert set(orders) == {(KEEP, KEEP)}
-    out = agent.step(3_000_000, flying)
+    out = agent.step(3_000_000, flying())
     assert (out.mode[0], out.arm[0]) == order
     why = {"index": 0, "why": "mission item 1 has no end"}
     assert [values for name, values in events if name == "ends_early"] == [why]

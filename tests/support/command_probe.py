@@ -36,6 +36,7 @@ RESULT = {
     if "ENUM_END" not in entry.name
 }
 NONE = "no answer"
+UNSET = 0x7FFFFFFF  # x and y of a COMMAND_INT without a place
 NAN = math.nan
 # Values with a meaning of their own: name of the command, first parameters; the rest is 0.
 _SPECIAL = (
@@ -162,10 +163,17 @@ class Station:
                 return
             self.heard += self._parser.parse_buffer(data) or ()
 
-    def command(self, number: int, values: list) -> str:
-        """The result of a command, in words."""
+    def command(self, number: int, values: list, frame: int | None = None) -> str:
+        """The result of a command, in words; with a frame it is sent as COMMAND_INT."""
         self.heard.clear()
-        self.send(mavlink.MAVLink_command_long_message(1, 1, number, 0, *values))
+        if frame is None:
+            message = mavlink.MAVLink_command_long_message(1, 1, number, 0, *values)
+        else:
+            place = (UNSET if math.isnan(v) else round(v * 1e7) for v in values[4:6])
+            message = mavlink.MAVLink_command_int_message(
+                1, 1, frame, number, 0, 0, *values[:4], *place, values[6]
+            )
+        self.send(message)
 
         def answers():
             return [
@@ -191,6 +199,14 @@ class Station:
         """Arms, or disarms by force."""
         return self.command(
             mavlink.MAV_CMD_COMPONENT_ARM_DISARM, [float(on), 0.0 if on else 21196.0, *[0.0] * 5]
+        )
+
+    def set_takeoff_height(self) -> None:
+        """Has it take off to the height of the hover."""
+        self.send(
+            mavlink.MAVLink_param_set_message(
+                1, 1, b"MIS_TAKEOFF_ALT", HEIGHT, mavlink.MAV_PARAM_TYPE_REAL32
+            )
         )
 
     def height(self) -> float:
@@ -225,11 +241,7 @@ def probe(autopilot: str, folder: Path, states=STATES, only=()) -> dict:
     station = Station(autopilot, folder)
     try:
         station.run(20.0)
-        station.send(
-            mavlink.MAVLink_param_set_message(
-                1, 1, b"MIS_TAKEOFF_ALT", HEIGHT, mavlink.MAV_PARAM_TYPE_REAL32
-            )
-        )
+        station.set_takeoff_height()
         found = {}
         for state in states:
             station.bring_back(state)

@@ -221,20 +221,27 @@ class Missions(Memory, ModeTask):
         return sum(placed[: last + 1]), sum(placed)
 
     def stays(self, i: int) -> bool:
-        """Returns whether vehicle i stays until it is ordered on: at an item, or after a return."""
+        """Returns whether vehicle i goes on until it is ordered otherwise.
+
+        It stays at an item, or after a return, or goes round by a jump without an end.
+        """
         v = self._status[i]
         returned = v["mode"] == Mode.RTL and v["target_type"] == TARGET_LOITER
         waits_for_nothing = v["armed"] and v["watch"] == WATCH_NOTHING
-        return self._stays(i) or bool(returned and waits_for_nothing and self._is_near(i, 0.0))
+        waits = returned and waits_for_nothing and self._is_near(i, 0.0)
+        return self._stays(i) or self._goes_round(i) is not None or bool(waits)
 
     def ends_early(self, i: int) -> str:
         """Why the mission of vehicle i does not go on by itself, or an empty string.
 
-        It stays at an item, in AUTO.MISSION, or has returned before its last item.
+        It stays at an item, in AUTO.MISSION, has returned before its last item, or goes round.
         """
         items, k = self._items[MISSION][i], self.current(i)
         if not items:
             return ""
+        jump = self._goes_round(i)
+        if jump is not None:
+            return f"mission item {jump} ({items[jump].name}) has no end: it goes round for ever"
         name = f"mission item {k} ({items[k].name})"
         if self._stays(i):
             endless = items[k].command == LOITER_UNLIM
@@ -251,6 +258,13 @@ class Missions(Memory, ModeTask):
         if item.command != LOITER_UNLIM:
             return items_of.stays_at(item) and bool(self.last_reached[i] == f.index)
         return f.work == _ITEM and self._is_near(i, item.params[2])
+
+    def _goes_round(self, i: int) -> int | None:
+        """Number of the jump back without an end that vehicle i has taken, or None."""
+        if not self._flies(i):
+            return None
+        jumps = {k: self._items[MISSION][i][k].params for k in self._flown[i].jumps}
+        return next((k for k, (to, times, *_) in jumps.items() if times < 0 and to <= k), None)
 
     def _is_near(self, i: int, radius: float) -> bool:
         """Returns whether vehicle i is at its target, or on the circle that it flies there."""

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 
 from xtdrone_core import registry
-from xtdrone_core.contracts import GroundVehicleAware
+from xtdrone_core.contracts import GroundVehicleAware, HealthAware
 from xtdrone_mavros.vehicle_kind import GROUND
 
 from .fleet import EventLog, RosFleet, run_agent
@@ -27,6 +27,8 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
     """
     fleet = RosFleet(ros, ros.fleet(args.wait))
     agent = registry.AGENTS.load(args.agent)(fleet.n, on_event=log)
+    if isinstance(agent, HealthAware):
+        agent.health = log.health
     status = run_agent(fleet, agent, _kinds_for(agent, fleet))
     return status, agent.done
 
