@@ -4,9 +4,11 @@
 is exceeded.
 """
 
+import json
 import math
 import sys
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +20,9 @@ from xtdrone_core import plot_style
 from xtdrone_guidance.agents import GuidanceAgent, TrajectoryAgent
 
 CONTROLLERS = {"cascade": {}, "INDI": {"velocity_control": "indi", "rate_control": "indi"}}
+# Others that fly the lemniscate only; their figures are recorded by _control_px4.py.
+OTHERS = {"PX4": {"autopilot": "px4"}}
+PX4_RECORDED = Path(__file__).with_name("px4_control.json")
 SETTLED_S = 10.0  # time on the curve from which errors count [s]
 # Wind from the west, published RMS of a baseline and of INDI in real flights [cm]; and by how much
 # INDI must be better than the cascade here.
@@ -83,7 +88,8 @@ class Recorded(TrajectoryAgent):
 
     def attach(self, flight):
         self.flight, self.rows = flight, []
-        flight.autopilot.estimator.flight = flight  # of a TrueState; others ignore it
+        if flight.scenario.autopilot == "embedded":
+            flight.autopilot.estimator.flight = flight  # of a TrueState; others ignore it
 
     def fly(self, t_us, estimates, out):
         over = super().fly(t_us, estimates, out)
@@ -96,7 +102,7 @@ def fly(
 ):
     """Flies a curve; returns a Flown."""
     agent = Recorded(1, curve=curve, lap=lap, laps=laps)
-    options = {"gps": "rtk", "seed": 1, **CONTROLLERS[controller], **given}
+    options = {"gps": "rtk", "seed": 1, **(CONTROLLERS | OTHERS)[controller], **given}
     if truth:
         options["estimator"] = "control:TrueState"
     with xd.Simulation(xd.Scenario(vehicles=vehicle, **options), agent=agent) as simulation:
@@ -113,20 +119,26 @@ def in_wind(page):
         "",
         "x = 1.25 sin t, z = 0.75 sin 2t by an iris, wind along x. RMS of the distance to the "
         "set-point after 10 s [cm]; *published* are those of a quadrotor of this class in a wind "
-        "tunnel (Neural-Fly's data: baseline controller and INDI).",
+        "tunnel (Neural-Fly's data: baseline controller and INDI). *PX4*: real PX4 v1.15.4 in "
+        "OFFBOARD by position, velocity and acceleration set-points, with its own defaults; its "
+        "true state is the true pose that its estimator fuses (`--pose_source truth`). It is not "
+        "flown again by this page: `PX4_BUILD=... python scripts/validation/_control_px4.py` "
+        "records it where PX4 is present.",
     )
     page.table(
         "wind [m/s]",
         "cascade",
+        "PX4",
         "INDI",
         "less by",
         "cascade, estimated state",
+        "PX4, estimated state",
         "INDI, estimated state",
         "published",
         "bound of INDI",
         "holds",
     )
-    flown = {}
+    flown, px4 = {}, json.loads(PX4_RECORDED.read_text())
     for name, wind, baseline, best, percent in WINDS:
         for controller in CONTROLLERS:
             for truth in (True, False):
@@ -136,9 +148,12 @@ def in_wind(page):
         page.row(
             name,
             f"{cascade:.1f}",
+            f"{px4[name]['truth']:.1f}",
             f"{indi:.1f}",
             f"{less:.0f} %",
-            *(f"{flown[name, controller, False].rms():.1f}" for controller in CONTROLLERS),
+            f"{flown[name, 'cascade', False].rms():.1f}",
+            f"{px4[name]['sensors']:.1f}",
+            f"{flown[name, 'INDI', False].rms():.1f}",
             f"{baseline}, {best}",
             f"{best} cm, {percent} % less",
             page.holds(

@@ -60,6 +60,7 @@ from .modes.follow_target import FollowTarget
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
+from .navigation.orbit import Orbits
 from .navigation.preload import preload
 from .options import PARTS, EmbeddedOptions
 from .parameters.constraints import Constraints
@@ -163,6 +164,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         "balance",
         "mixer",
         "navigator",
+        "orbits",
         "flight",
         "arming_checks",
         "failsafes",
@@ -266,6 +268,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         clock, origin, outbox = self.clock, self.origin, self.outbox
         modes = flight_modes()
         self.navigator = Navigator(status, parameters, estimator, laws(modes, "multicopter"))
+        self.orbits = Orbits(status, parameters, estimator, self.navigator, outbox)
         self.fixed_wing = FixedWing(
             fleet, status, parameters, estimator, origin, laws(modes, "fixed_wing")
         )
@@ -290,6 +293,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             parameters,
             estimator,
             self.navigator,
+            self.orbits,
             self.missions,
             self.flight,
             clock,
@@ -322,6 +326,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.failsafes,
             self.missions,
             self.navigator,
+            self.orbits,
             self.flight,
             clock,
             origin,

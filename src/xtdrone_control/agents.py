@@ -138,10 +138,10 @@ class MissionAgent(BaseAgent):
     """Arms, switches to AUTO.MISSION and waits until every vehicle has landed.
 
     The missions are on the vehicles already: from --mission, or uploaded. A vehicle whose mission
-    ends in the air, that stays at an item without an end or after its return, or that a jump without
-    an end takes round again, is landed where it is; rovers and boats, which have no landing, are disarmed where they stop. Events: `armed`,
-    `waypoint` (index of the vehicle, reached, of how many), `ends_early` (index, why),
-    `mission_over` (index), `landed`.
+    ends in the air, that stays at an item without an end or after its return, or that a jump
+    without an end takes round again, is landed where it is; rovers and boats, which have no
+    landing, are disarmed where they stop. Events: `armed`, `waypoint` (index of the vehicle,
+    reached, of how many), `ends_early` (index, why), `mission_over` (index), `landed`.
     """
 
     MEMORY = (

@@ -2,8 +2,9 @@
 
     python tests/support/command_probe.py --autopilot px4 --out tests/data/px4_commands.json
     python tests/support/command_probe.py                  compare the embedded stack with that file
+    python tests/support/command_probe.py --frame 3        by COMMAND_INT in that frame
 
-Commands come as from a ground station, on its link. After each the vehicle is brought back:
+Commands come as from a ground station, on its link, by COMMAND_LONG. After each the vehicle is brought back:
 disarmed in AUTO.LOITER, or hovering in AUTO.LOITER.
 """
 
@@ -201,6 +202,11 @@ class Station:
             mavlink.MAV_CMD_COMPONENT_ARM_DISARM, [float(on), 0.0 if on else 21196.0, *[0.0] * 5]
         )
 
+    def armed(self) -> bool:
+        """Whether its last heartbeat says so."""
+        beats = [m for m in self.heard if m.get_type() == "HEARTBEAT" and m.get_srcComponent() == 1]
+        return not beats or bool(beats[-1].base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
+
     def set_takeoff_height(self) -> None:
         """Has it take off to the height of the hover."""
         self.send(
@@ -236,8 +242,8 @@ class Station:
         self.simulation.close()
 
 
-def probe(autopilot: str, folder: Path, states=STATES, only=()) -> dict:
-    """The answer to each case, by state and case."""
+def probe(autopilot: str, folder: Path, states=STATES, only=(), frame=None) -> dict:
+    """The answer to each case, by state and case; with a frame by COMMAND_INT."""
     station = Station(autopilot, folder)
     try:
         station.run(20.0)
@@ -249,7 +255,7 @@ def probe(autopilot: str, folder: Path, states=STATES, only=()) -> dict:
             for name, (number, values) in cases(state).items():
                 if only and not any(part in name for part in only):
                     continue
-                answers[name] = station.command(number, values)
+                answers[name] = station.command(number, values, frame)
                 if answers[name] not in ("unsupported", "denied"):
                     station.bring_back(state)
         return found
@@ -272,11 +278,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--autopilot", default="embedded")
     parser.add_argument("--out", type=Path, help="write the answers there, not compare")
+    parser.add_argument("--frame", type=int, help="MAV_FRAME: sends COMMAND_INT")
     parser.add_argument("only", nargs="*", help="parts of names of commands")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XTDRONE_RUNS"] = folder
-        found = probe(args.autopilot, Path(folder), only=args.only)
+        found = probe(args.autopilot, Path(folder), only=args.only, frame=args.frame)
     if args.out:
         args.out.write_text(json.dumps(found, indent=0) + "\n")
         return 0

@@ -1,6 +1,6 @@
 """Where a vehicle flies by each command that names a place, a height, a heading or a speed.
 
-    PX4_BUILD=... python tests/support/place_probe.py --autopilot px4 --out tests/data/px4_places.json
+    python tests/support/place_probe.py --autopilot px4 --out tests/data/px4_places.json
     python tests/support/place_probe.py                  compare the embedded stack with that file
 
 Each case begins in AUTO.LOITER 10 m above the start, nose to the north. Recorded are the answer,
@@ -15,7 +15,7 @@ import math
 import os
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ GLOBAL, RELATIVE, RELATIVE_INT, TERRAIN, LOCAL = 0, 3, 6, 10, 1  # of MAV_FRAME
 FRAMES = (GLOBAL, RELATIVE, RELATIVE_INT, TERRAIN, LOCAL)
 # How far two autopilots may be apart: position [m], heading [deg], orbit's four numbers.
 NEAR, TURN, ORBIT = 0.8, 6.0, (0.8, 0.8, 0.4, 10.0)
+_TURN_RATE = math.radians(45.0)  # MPC_YAWRAUTO_MAX [rad/s]
 _STILL_M, _STILL_M_S, _STILL_DEG = 0.7, 0.25, 4.0
 
 
@@ -46,6 +47,9 @@ class Case:
         before: A DO_CHANGE_SPEED's parameters, sent first.
         while_flying: DO_CHANGE_SPEED's parameters, sent a second after the command.
         raw_height: The seventh parameter is sent as it is.
+        raw_place: So are the fifth and sixth.
+        landed: It begins on the ground, and is armed after the command.
+        centre: North and east of an orbit's [m].
     """
 
     command: str
@@ -55,7 +59,9 @@ class Case:
     before: tuple[float, ...] = ()
     while_flying: tuple[float, ...] = ()
     raw_height: bool = False
-    centre: tuple[float, float] = field(default=(15.0, 0.0))
+    raw_place: bool = False
+    landed: bool = False
+    centre: tuple[float, float] = (15.0, 0.0)
 
 
 def cases() -> dict[str, Case]:
@@ -84,6 +90,12 @@ def cases() -> dict[str, Case]:
         "NAV_TAKEOFF frame 3": Case("NAV_TAKEOFF", (0.0, 0.0, 0.0, NAN, *there), RELATIVE),
         "NAV_TAKEOFF yaw, no place": Case("NAV_TAKEOFF", (0.0, 0.0, 0.0, 1.5, NAN, NAN, 16.0)),
         "NAV_TAKEOFF lower": Case("NAV_TAKEOFF", (0.0, 0.0, 0.0, NAN, NAN, NAN, 5.0)),
+        "NAV_TAKEOFF to latitude and longitude 0": Case(
+            "NAV_TAKEOFF", (0.0, 0.0, 0.0, NAN, 0.0, 0.0, 16.0), raw_place=True
+        ),
+        "NAV_TAKEOFF elsewhere from the ground": Case(
+            "NAV_TAKEOFF", (0.0, 0.0, 0.0, NAN, 8.0, 0.0, 8.0), seconds=8.0, landed=True
+        ),
         "NAV_LAND elsewhere": Case("NAV_LAND", (0.0, 0.0, 0.0, 1.5, *there), seconds=6.0),
         "DO_SET_HOME frame 0": Case("DO_SET_HOME", (0.0, 0.0, 0.0, 0.0, 5.0, 4.0, 2.0), seconds=2),
         "DO_SET_HOME frame 3": Case("DO_SET_HOME", (0.0, 0.0, 0.0, 0.0, 5.0, 4.0, 2.0), 3, 2.0),
@@ -157,6 +169,7 @@ class Probe:
             p[0] = self._on_earth(0.0, 0.0, p[0])[2]
             return p
         lat, lon, height = self._on_earth(p[4], p[5], p[6])
+        lat, lon = p[4:6] if case.raw_place else (lat, lon)
         return [*p[:4], lat, lon, p[6] if case.raw_height else height]
 
     def _on_earth(self, north: float, east: float, up: float) -> tuple[float, float, float]:
@@ -183,9 +196,7 @@ class Probe:
     def heading(self) -> float:
         """True heading, clockwise from north [deg]."""
         x, y, z, w = self.station.simulation.state.quat[0]
-        return math.degrees(
-            math.pi / 2 - math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
-        )
+        return math.degrees(math.pi / 2 - math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
 
     def mode(self) -> str:
         """Main and sub mode that its last heartbeat told."""
@@ -218,23 +229,32 @@ class Probe:
     def fly(self, case: Case) -> dict:
         """What becomes of a case."""
         self.bring_back()
+        if case.landed:
+            self.send("NAV_LAND", [])
+            if not self.station.run(60.0, lambda: not self.station.armed()):
+                raise AssertionError("it does not land")
         if case.before:
             self.send("DO_CHANGE_SPEED", list(case.before))
         end = self.station.simulation.t_us + case.seconds * 1e6
         found: dict = {"answer": self.send(case.command, self.params(case), case.frame)}
+        if case.landed:
+            self.station.arm(True)
         if case.while_flying:
             self.station.run(1.0)
             self.send("DO_CHANGE_SPEED", list(case.while_flying))
         self.station.heard.clear()
         self.station.run((end - self.station.simulation.t_us) * 1e-6)
         found["mode"] = self.mode()
+        place, heading = self.place(), _wrap(self.heading())
         if case.command == "DO_ORBIT":
             found["orbit"] = [round(float(x), 2) for x in self._orbit(case)]
         elif case.command == "DO_SET_HOME":
             found["home"] = [round(float(x), 1) for x in self._home()]
         else:
-            found["place"] = [round(float(x), 2) for x in self.place()]
-            found["heading"] = round(_wrap(self.heading()), 1)
+            found["place"] = [round(float(x), 2) for x in place]
+            found["heading"] = round(heading, 1)
+        if case.landed:  # from up there it is brought back
+            self.station.run(10.0)
         return found
 
     def _orbit(self, case: Case) -> tuple[float, float, float, float]:
@@ -288,6 +308,9 @@ def _alike(one: dict, other: dict) -> bool:
         return False
     if "orbit" in one:
         *sizes, nose = np.abs(np.subtract(one["orbit"], other["orbit"]))
+        radius, _, speed, _ = one["orbit"]
+        if abs(speed) > _TURN_RATE * radius:  # the nose cannot follow
+            nose = 0.0
         return all(np.array([*sizes, abs(_wrap(nose))]) <= ORBIT)
     if "home" in one:
         return bool(np.abs(np.subtract(one["home"], other["home"])).max() <= NEAR)

@@ -1,0 +1,32 @@
+"""Real PX4 on the lemniscate of control.py: writes its figures to px4_control.json beside this.
+
+    PX4_BUILD=... python scripts/validation/_control_px4.py
+
+An iris is flown in OFFBOARD by position, velocity and acceleration set-points at 50 Hz; PX4 has its
+own default parameters. With the true state, its estimator fuses the true pose (pose_source truth).
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import control
+
+RECORDED = Path(__file__).with_name("px4_control.json")
+
+
+def main():
+    """Flies every wind with both sources of the pose; flights already there are kept."""
+    found = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    for name, wind, *_ in control.WINDS:
+        for source in ("truth", "sensors"):
+            if source in found.get(name, {}):
+                continue
+            flown = control.fly("PX4", wind=wind, truth=False, pose_source=source)
+            found.setdefault(name, {})[source] = round(flown.rms(), 1)
+            print(f"wind {name}, pose of {source}: {flown.rms():.1f} cm", flush=True)
+            RECORDED.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
