@@ -20,6 +20,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
+
 from xtdrone_core import XtdroneError, files
 from xtdrone_core.runs import bags
 
@@ -63,6 +65,9 @@ def recording(path: Path) -> str:
 def trajectory(path: Path) -> str:
     from xtdrone_slam.datasets import trajectory_file
 
+    if count := trajectory_file.count_without_times(path):
+        trajectory_file.read(path, np.arange(count))
+        return f"{count} poses without times"
     table = trajectory_file.read(path)
     return f"{len(table)} poses, {table[-1, 0] - table[0, 0]:.1f} s"
 

@@ -1,5 +1,6 @@
 """Fixtures: a simulation in a process of its own, and a folder for its runs."""
 
+import gc
 import os
 import signal
 
@@ -8,8 +9,12 @@ from hypothesis import HealthCheck, settings
 
 from processes import SimulationProcess
 from xtdrone_core.runs.ports import INSTANCES, VARIABLE, Ports, gazebo_master
+from xtdrone_sim.commands import running
 
 pytest_plugins = ["processor_times"]
+
+# Of what the collection imports nothing is garbage: it is not searched, then or later.
+gc.disable()
 
 # Each worker of pytest-xdist has an instance of its own, and with it ports that nobody else uses.
 # The last instance is left to the test of two fleets.
@@ -67,6 +72,12 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=rank)
 
 
+def pytest_collection_finish():
+    """Leaves all that was imported out of later searches for garbage."""
+    gc.freeze()
+    gc.enable()
+
+
 # A shell has what it starts in the background ignore SIGINT, and so would every process of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -96,9 +107,28 @@ def simulate(tmp_path):
         simulation.stop()
 
 
+class Undrawn:
+    """In place of what draws a flight after its end."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Nothing was started."""
+
+    def draw(self, folder):
+        """Hands the run folder on, in this process."""
+        running.plot_flight(folder)
+
+
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    """A folder of its own for run folders, the current one too."""
+    """A folder of its own for run folders, the current one too; no flight is drawn after its end.
+
+    tests/plots looks at what is drawn then.
+    """
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "ClosingPlots", Undrawn)
+    monkeypatch.setattr(running, "plot_flight", lambda folder: None)
     return tmp_path

@@ -408,13 +408,9 @@ class GroundVehicleAware(Protocol):
 
 @runtime_checkable
 class HealthAware(Protocol):
-    """An Agent that looks at the health of the vehicles.
+    """An Agent that asks how far the vehicles' missions are."""
 
-    Attributes:
-        health: Returns what Autopilot.health() does; an empty list where nobody knows.
-    """
-
-    health: Callable[[], Sequence[Mapping[str, Any]]]
+    health: Callable[[], Sequence[Mapping[str, Any]]]  # of each vehicle, as Autopilot.health()
 
 
 def goals_missed(goals: Mapping[str, tuple[int, int]]) -> bool:

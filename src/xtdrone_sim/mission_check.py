@@ -47,7 +47,7 @@ from xtdrone_dynamics.earth.geodesy import to_local_array
 from .rendering.scene import RenderedScene
 from .vehicles.report import vehicle_figures
 from .vehicles.sdf import load_vehicle
-from .world import world_of
+from .world import world_of, wrong_ground
 
 _STEP = 1.0  # distance between points of a path that are compared with the geofence [m]
 _CHORD = 2.0  # length of the chords by which a circle is compared with obstacles [m]
@@ -105,6 +105,8 @@ def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
     way = route(mission, origin, home, lambda name: store.get(0, name), int(kind[0]), int(vtol[0]))
     paths = way.paths
     report = Report(_summary(plan, paths, home), [], [], [plan.note] if plan.note else [])
+    if reason := wrong_ground(world, vehicle):
+        report.errors.append(reason)
     if kind[0] != ROVER:
         _ends_on_ground(mission, way, store, bool(kind[0] == FIXED_WING), report)
     _reaches(mission, way, report)

@@ -10,9 +10,18 @@ import plan_data
 from own_ports import LATEST
 from plan_data import item, plain
 from xtdrone_control.agents import MissionAgent
-from xtdrone_core import DISARM, KEEP, Estimates, FleetModel, Mode
+from xtdrone_core import (
+    DISARM,
+    KEEP,
+    Estimates,
+    FleetModel,
+    Mode,
+    Scenario,
+    VehicleSpec,
+    XtdroneError,
+)
 from xtdrone_core.command import main
-from xtdrone_core.errors import MISSED, XtdroneError
+from xtdrone_core.errors import MISSED
 from xtdrone_core.runs.run_folder import runs_root
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -33,6 +42,10 @@ def fly(runs, tmp_path, capsys):
         return status, [json.loads(line) for line in events], out, said
 
     return run
+
+
+def scenario_of(vehicle, world="empty"):
+    return Scenario(vehicles=(VehicleSpec(vehicle, f"{vehicle}_0", (0.0, 0.0, 0.0)),), world=world)
 
 
 def stopping(entry):
@@ -71,28 +84,29 @@ def take_off():
             "1 of 2",
             "item 1 (MAV_CMD_NAV_DELAY) has autoContinue false",
         ),
+        (
+            "iris",
+            [item(WAYPOINT, 6, 0, 5), plain(JUMP, 1, -1), item(LAND, 6, 9)],
+            "2 of 3",
+            "item 2 (MAV_CMD_DO_JUMP) goes round for ever",
+        ),
+        (
+            "rover",
+            [item(WAYPOINT, 6, 0, 0), item(WAYPOINT, 0, 0, 0), plain(JUMP, 1, -1)],
+            "2 of 2",
+            "item 2 (MAV_CMD_DO_JUMP) goes round for ever",
+        ),
     ],
-    ids=["unlimited", "return", "waypoint", "delay"],
+    ids=["unlimited", "return", "waypoint", "delay", "jump", "rover"],
 )
 def test_a_mission_that_stays_somewhere_is_ended_with_the_reason(fly, vehicle, items, reached, why):
-    status, events, out, said = fly(vehicle, take_off(), *items)
-    assert status == MISSED
+    first = [] if vehicle == "rover" else [take_off()]
+    status, events, out, said = fly(vehicle, *first, *items)
+    assert status == (0 if vehicle == "rover" else MISSED)
     assert f"{reached} waypoints" in out
     assert f"mission of vehicle 0 ends early: mission {why}" in said
     (event,) = [event for event in events if event["event"] == "ends_early"]
     assert event["index"] == 0 and event["why"].endswith(why)
-    assert events[-1]["event"] == "landed"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("vehicle", ["iris", "rover"])
-def test_a_jump_back_without_an_end_is_taken_once(fly, vehicle):
-    first = take_off() if vehicle == "iris" else item(WAYPOINT, 4, 4, 0)
-    height = 5 if vehicle == "iris" else 0
-    round_it = item(WAYPOINT, 9, 0, height), item(WAYPOINT, 9, 9, height), plain(JUMP, 1, -1)
-    status, events, out, said = fly(vehicle, first, *round_it, item(WAYPOINT, 0, 0, height))
-    assert status == MISSED and "3 of 4 waypoints" in out
-    assert "item 3 (MAV_CMD_DO_JUMP) has no end: it goes round for ever" in said
     assert events[-1]["event"] == "landed"
 
 
@@ -135,13 +149,17 @@ def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicl
     agent = MissionAgent(1, on_event=lambda t_us, name, **values: events.append((name, values)))
     fleet = FleetModel.of([load_vehicle(vehicle)])
     autopilot = SimpleNamespace(health=lambda: [health])
-    agent.attach(SimpleNamespace(autopilot=autopilot, fleet=fleet))
+    agent.attach(SimpleNamespace(autopilot=autopilot, fleet=fleet, scenario=scenario_of(vehicle)))
+    yes, zeros = np.ones(1, dtype=bool), np.zeros((1, 3))
+    flying = Estimates(
+        0, zeros, np.zeros((1, 4)), zeros, zeros, yes, ~yes, np.array([Mode.MISSION]), yes
+    )
     orders = []
     for t_us in range(0, 3_000_000, 100_000):
-        out = agent.step(t_us, flying())
+        out = agent.step(t_us, flying)
         orders.append((out.mode[0], out.arm[0]))
     assert set(orders) == {(KEEP, KEEP)}
-    out = agent.step(3_000_000, flying())
+    out = agent.step(3_000_000, flying)
     assert (out.mode[0], out.arm[0]) == order
     why = {"index": 0, "why": "mission item 1 has no end"}
     assert [values for name, values in events if name == "ends_early"] == [why]
@@ -157,3 +175,20 @@ def test_what_returns_and_does_not_land_by_itself_ends_there(fly, vehicle):
     status, _, out, said = fly(vehicle, start, plain(RTL))
     assert status == 0 and "1 of 1 waypoints" in out and "1 of 1 missions" in out
     assert "ends early" not in said
+
+
+@pytest.mark.parametrize(
+    "vehicle, world, reason",
+    [
+        ("boat", "empty", "'boat' moves by propellers in the water, and world 'empty' has none"),
+        ("rover", "lake", "'rover' drives on wheels, and world 'lake' has water up to z = 0 m"),
+    ],
+)
+def test_a_boat_on_land_and_a_rover_in_water_are_refused(capsys, vehicle, world, reason):
+    autopilot = SimpleNamespace(health=list)
+    fleet = FleetModel.of([load_vehicle(vehicle)])
+    scenario = scenario_of(vehicle, world)
+    with pytest.raises(XtdroneError, match=reason):
+        MissionAgent(1).attach(SimpleNamespace(autopilot=autopilot, fleet=fleet, scenario=scenario))
+    assert main(["mission", "check", "course", "--vehicle", vehicle, "--world", world]) == 1
+    assert f"ERROR: {reason}" in capsys.readouterr().out

@@ -4,8 +4,8 @@
     python tests/support/command_probe.py                  compare the embedded stack with that file
     python tests/support/command_probe.py --frame 3        by COMMAND_INT in that frame
 
-Commands come as from a ground station, on its link, by COMMAND_LONG. After each the vehicle is brought back:
-disarmed in AUTO.LOITER, or hovering in AUTO.LOITER.
+Commands come as from a ground station, on its link, by COMMAND_LONG. After each the vehicle is
+brought back: disarmed in AUTO.LOITER, or hovering in AUTO.LOITER.
 """
 
 import argparse
@@ -27,7 +27,8 @@ from xtdrone_sim.simulation import Simulation
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "px4_commands.json"
 HEIGHT = 10.0  # of the hover [m]
-ANSWER_S = 1.0  # no answer within this simulated time is none
+ANSWER_S = 1.0  # no answer within this simulated time is none ...
+EMBEDDED_ANSWER_S = 0.1  # ... from the embedded stack, which answers in the next step
 MIN_WALL_S = 0.1  # real PX4 takes messages in by the wall clock
 STATES = ("landed", "hover")
 VALUES = {"zeros": 0.0, "ones": 1.0, "nan": math.nan}
@@ -133,6 +134,8 @@ class Station:
         self._parser = mavlink.MAVLink(None)
         self._parser.robust_parsing = True
         self._partner = None
+        self._answer_s = EMBEDDED_ANSWER_S if autopilot == "embedded" else ANSWER_S
+        self._wall_s = 0.0 if autopilot == "embedded" else MIN_WALL_S
         self._beat_us = 0
         self.heard = []
         self.simulation = Simulation(
@@ -141,7 +144,7 @@ class Station:
 
     def run(self, seconds: float, until=lambda: False) -> bool:
         """Steps for so long, or until it holds; whether it did."""
-        end, wall = self.simulation.t_us + seconds * 1e6, time.monotonic() + MIN_WALL_S
+        end, wall = self.simulation.t_us + seconds * 1e6, time.monotonic() + self._wall_s
         while self.simulation.t_us < end or time.monotonic() < wall:
             self.simulation.step()
             self._listen()
@@ -185,7 +188,7 @@ class Station:
                 and m.result != mavlink.MAV_RESULT_IN_PROGRESS
             ]
 
-        self.run(ANSWER_S, answers)
+        self.run(self._answer_s, answers)
         return RESULT.get(answers()[0], str(answers()[0])) if answers() else NONE
 
     def mode(self, mode: Mode) -> str:

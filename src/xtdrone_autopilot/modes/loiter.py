@@ -31,8 +31,8 @@ class Loiter(ModeTask):
 
     def transition_over(self, i: int) -> None:
         """Holds anew where vehicle i hovers now."""
-        v = self._status[i]
-        if v["vtol_state"] == HOVERS and v["armed"] and not v["landed"]:
+        status = self._status[i]
+        if status["vtol_state"] == HOVERS and status["armed"] and not status["landed"]:
             self._navigator.hold(i)
 
 

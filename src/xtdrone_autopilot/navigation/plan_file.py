@@ -94,7 +94,9 @@ def load(path: Path | str) -> Plan:
 
 
 def _of_data(data: object, name: str) -> Plan:
-    """The plan of the plain data of a .plan file."""
+    """The plan of the plain data of a .plan file, or of a .mission file before it."""
+    if isinstance(data, dict) and "fileType" not in data and "items" in data:
+        return _of_old_mission(data, name)
     if not isinstance(data, dict) or data.get("fileType") != "Plan":
         raise AutopilotError(f"{name} is not a plan: its fileType has to be 'Plan'")
     station = data.get("groundStation", "")
@@ -113,6 +115,17 @@ def _of_data(data: object, name: str) -> Plan:
         },
         _home(mission.get("plannedHomePosition")),
     )
+
+
+def _of_old_mission(data: Mapping[str, Any], name: str) -> Plan:
+    """The plan of a .mission file, as QGroundControl wrote it before version 3.2."""
+    if data.get("complexItems"):
+        raise AutopilotError(
+            f"{name} has surveys of an old form: save the plan again in QGroundControl"
+        )
+    home = data.get("plannedHomePosition")
+    place = home.get("coordinate") if isinstance(home, dict) else home
+    return Plan({MISSION: _mission(data["items"]), FENCE: [], RALLY: []}, _home(place))
 
 
 def _of_rows(rows: list[Entry], home: list[float] | None) -> Plan:
