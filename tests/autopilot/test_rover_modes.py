@@ -96,10 +96,10 @@ def test_sticks_drive_ahead_turn_and_stop(vehicle, mode):
 
 @pytest.mark.slow
 def test_posctl_keeps_the_speed_of_the_stick():
-    for vehicle, most in (("rover", 4.0), ("r1_rover", 40 * 0.0686), ("boat", 1.0)):
+    for vehicle, maximum in (("rover", 4.0), ("r1_rover", 40 * 0.0686), ("boat", 1.0)):
         flight = driving(vehicle, Mode.POSCTL)
         flight.run(15.0, sticks(flight, 0.5))
-        assert flight.vel[0] == pytest.approx(0.5 * most, rel=0.2)
+        assert flight.vel[0] == pytest.approx(0.5 * maximum, rel=0.2)
 
 
 def test_acro_turns_a_differential_drive_at_the_rate_of_the_stick():

@@ -292,7 +292,7 @@ def test_whom_another_ends_is_cut_off():
     s.pos[1] = rows.tasks.goal[1]
     s.pos[1, 1] = s.pos[1, 0] + [0.0, 0.0, 0.9]
     rows.step(np.zeros((8, 4)))
-    assert rows.over.tolist() == [False] * 4 + [True] * 4
+    assert rows.done.tolist() == [False] * 4 + [True] * 4
     assert rows.truncated.tolist() == [False] * 6 + [True] * 2
 
 
