@@ -41,7 +41,7 @@ ALONE = {
 }
 NEEDS = {"record_stereo": ("cv2",), "mpc_backend": ("casadi",), "calm_task": ("torch", "onnx")}
 # What they do, other tests do, too: recording, faults of rotors, parts of one's own.
-LONG = {"record_stereo", "disturbances", "my_velocity_control", "my_estimator"}
+LONG = {"record_stereo", "disturbances", "my_velocity_control", "my_estimator", "calm_task"}
 NAMED = {
     "my_scheme": "formation simulate --n 4 --formations line --scheme my_scheme:Cohesive",
     "my_estimator": "fly square --gps rtk --estimator my_estimator:Complementary",
