@@ -20,7 +20,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from xtdrone_core import XtdroneError, files
+import numpy as np
+
+from xtdrone_core import XtdroneError
 from xtdrone_core.runs import bags
 
 READ, REFUSED, CRASHED, PASSED_OVER = "read", "refused", "crashed", "passed over"
@@ -63,6 +65,9 @@ def recording(path: Path) -> str:
 def trajectory(path: Path) -> str:
     from xtdrone_slam.datasets import trajectory_file
 
+    if count := trajectory_file.count_without_times(path):
+        trajectory_file.read(path, np.arange(count))
+        return f"{count} poses without times"
     table = trajectory_file.read(path)
     return f"{len(table)} poses, {table[-1, 0] - table[0, 0]:.1f} s"
 
@@ -160,7 +165,7 @@ def readers_of(path: Path) -> list[Reader]:
 def _readers_of_yaml(path: Path) -> list[Reader]:
     """Returns the readers for YAML, by its keys."""
     try:
-        values = files.read_yaml(path)
+        values = _yaml(path)
     except XtdroneError:
         return [scenario]
     keys = set(values) if isinstance(values, dict) else set()
@@ -171,9 +176,16 @@ def _readers_of_yaml(path: Path) -> list[Reader]:
     return [track if "gates" in keys else scenario]
 
 
+def _yaml(path: Path) -> object:
+    """Returns what a file of YAML holds, also one of OpenCV."""
+    from xtdrone_slam.datasets import calibration
+
+    return calibration.read_yaml(path)
+
+
 def _is_imu(path: Path) -> bool:
     with contextlib.suppress(XtdroneError):
-        values = files.read_yaml(path)
+        values = _yaml(path)
         if isinstance(values, dict):
             return _IMU_KEYS <= set(values.get("imu0", values))
     return False

@@ -1,5 +1,6 @@
 """Fixtures: a simulation in a process of its own, and a folder for its runs."""
 
+import gc
 import os
 import signal
 
@@ -8,8 +9,12 @@ from hypothesis import HealthCheck, settings
 
 from processes import SimulationProcess
 from xtdrone_core.runs.ports import INSTANCES, VARIABLE, Ports, gazebo_master
+from xtdrone_sim.commands import running
 
 pytest_plugins = ["processor_times"]
+
+# Of what the collection imports nothing is garbage: it is not searched, then or later.
+gc.disable()
 
 # Each worker of pytest-xdist has an instance of its own, and with it ports that nobody else uses.
 # The last instance is left to the test of two fleets.
@@ -31,20 +36,26 @@ settings.load_profile("xtdrone")
 # and kernels that many files need are compiled by one of them before the others begin.
 FIRST = (
     "batch/test_batch_lanes",
-    "integration/test_documentation",
     "autopilot/vtol",
-    "integration/test_examples",
-    "autopilot/navigation/test_missions_as_px4",
     "ros/test_bridge_ros",
-    "ros/test_mixed_fleet_ros",
+    "ros/test_formation_ros",
+    "ros/test_slam_closed_loop",
+    "integration/test_examples",
+    "integration/test_faults",
     "sim/test_simulation_state",
-    "hostile/test_hostile",
+    "sim/test_realistic_unchanged",
     "autopilot/safety/test_failsafes",
-    "formation/test_formation_both",
-    "gazebo/test_gazebo_cameras",
+    "autopilot/test_rover_modes",
+    "autopilot/fixed_wing",
+    "autopilot/navigation/test_missions_as_px4",
+    "autopilot/test_autopilot_parts",
+    "formation/test_formation_schemes",
+    "gazebo/test_gazebo_ground",
     "gazebo/test_gazebo_flights",
-    "ros/test_slam",
+    "integration/test_flight_state",
+    "integration/test_px4_texts",
     "gym/test_learning",
+    "hostile/test_hostile",
     "flight_controllers/px4/test_px4_link",
 )
 
@@ -65,6 +76,12 @@ def pytest_collection_modifyitems(config, items):
         return next((k for k, begin in enumerate(FIRST) if name.startswith(begin)), len(FIRST))
 
     items.sort(key=rank)
+
+
+def pytest_collection_finish():
+    """Leaves all that was imported out of later searches for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 # A shell has what it starts in the background ignore SIGINT, and so would every process of a test.
@@ -96,9 +113,28 @@ def simulate(tmp_path):
         simulation.stop()
 
 
+class Undrawn:
+    """In place of what draws a flight after its end."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Nothing was started."""
+
+    def draw(self, folder):
+        """Hands the run folder on, in this process."""
+        running.plot_flight(folder)
+
+
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    """A folder of its own for run folders, the current one too."""
+    """A folder of its own for run folders, the current one too; no flight is drawn after its end.
+
+    tests/plots looks at what is drawn then.
+    """
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "ClosingPlots", Undrawn)
+    monkeypatch.setattr(running, "plot_flight", lambda folder: None)
     return tmp_path

@@ -2,18 +2,19 @@
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 
 from xtdrone_core import ARM, DISARM, KEEP, Estimates, Mode, SetPoints
 from xtdrone_core.agent import BaseAgent
-from xtdrone_core.contracts import Autopilot, Flight
+from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
+from xtdrone_sim.world import world_of, wrong_ground
 
 _REACHED = 0.3  # acceptance radius of a corner [m]
 _RETRY_US = 500_000  # time until a request that was not granted is sent again [us]
@@ -35,18 +36,22 @@ class SquareAgent(FlightAgent):
     def __init__(
         self,
         n: int = 1,
-        side: Annotated[float, Option("length of a side", unit="m", least=0.1, most=1000.0)] = 4.0,
-        height: Annotated[float, Option("above the start", unit="m", least=0.5, most=1000.0)] = 3.0,
+        side: Annotated[
+            float, Option("length of a side", unit="m", minimum=0.1, maximum=1000.0)
+        ] = 4.0,
+        height: Annotated[
+            float, Option("above the start", unit="m", minimum=0.5, maximum=1000.0)
+        ] = 3.0,
         hold: Annotated[
-            float, Option("time to hold each corner", unit="s", least=0.0, most=3600.0)
+            float, Option("time to hold each corner", unit="s", minimum=0.0, maximum=3600.0)
         ] = 2.0,
         time_out: Annotated[
             float,
             Option(
                 "after which a corner that was not reached is skipped",
                 unit="s",
-                least=0.1,
-                most=3600.0,
+                minimum=0.1,
+                maximum=3600.0,
             ),
         ] = 20.0,
         on_event: Callable[..., None] | None = None,
@@ -103,7 +108,9 @@ class HoverAgent(BaseAgent):
     def __init__(
         self,
         n: int = 1,
-        height: Annotated[float, Option("above the start", unit="m", least=0.1, most=10e3)] = 3.0,
+        height: Annotated[
+            float, Option("above the start", unit="m", minimum=0.1, maximum=10e3)
+        ] = 3.0,
         yaw: Annotated[
             float, Option("counter-clockwise from east", unit="rad", unset="unchanged")
         ] = math.nan,
@@ -138,8 +145,9 @@ class MissionAgent(BaseAgent):
     """Arms, switches to AUTO.MISSION and waits until every vehicle has landed.
 
     The missions are on the vehicles already: from --mission, or uploaded. A vehicle whose mission
-    ends in the air, or that stays at an item without an end or after its return, is landed where it
-    loiters; rovers and boats, which have no landing, are disarmed where they stop. Events: `armed`,
+    ends in the air, that stays at an item without an end or after its return, or that goes round
+    for ever, is landed where it is; rovers and boats, which have no landing, are disarmed where
+    they stop. Events: `armed`,
     `waypoint` (index of the vehicle, reached, of how many), `ends_early` (index, why),
     `mission_over` (index), `landed`.
     """
@@ -161,15 +169,18 @@ class MissionAgent(BaseAgent):
         self,
         n: int = 1,
         time_out: Annotated[
-            float, Option("of arming checks and arming", unit="s", least=1.0, most=3600.0)
+            float, Option("of arming checks and arming", unit="s", minimum=1.0, maximum=3600.0)
         ] = 60.0,
+        longest: Annotated[
+            float, Option("in which the missions must be over", unit="s", minimum=1.0, maximum=1e6)
+        ] = 3600.0,
         on_event: Callable[..., None] | None = None,
     ):
         """Prepares n vehicles; on_event(t_us, name, **values) is called at each event."""
         self.done = False
         self._out = SetPoints.empty(n)
         self._on_event = on_event or (lambda t_us, name, **values: None)
-        self._time_out_us = round(time_out * 1e6)
+        self._time_out_us, self._longest_us = round(time_out * 1e6), round(longest * 1e6)
         self._asked_us = -_RETRY_US
         self._begun = np.zeros(n, dtype=bool)  # armed in AUTO.MISSION
         self._over = np.zeros(n, dtype=bool)  # landed and disarmed again
@@ -178,13 +189,21 @@ class MissionAgent(BaseAgent):
         self._ends_early = np.zeros(n, dtype=bool)  # said to do so
         self._start_us: int | None = None
         self._over_us = -1  # time at which the last mission was over, -1 = not yet
-        self._autopilot: Autopilot | None = None
+        self.health: Callable[[], Sequence[Mapping[str, Any]]] = list  # none is known
         self.drives = np.zeros(n, dtype=bool)
         self.remember_start()
 
     def attach(self, flight: Flight) -> None:
-        """Takes the autopilot, which knows how far the missions are, and what drives."""
-        self._autopilot = flight.autopilot
+        """Takes from the autopilot how far the missions are, and what drives.
+
+        Raises:
+            XtdroneError: A boat is not on water, or a rover is.
+        """
+        world = world_of(flight.scenario)
+        for vehicle in flight.fleet.vehicles:
+            if reason := wrong_ground(world, vehicle):
+                raise XtdroneError(reason)
+        self.health = flight.autopilot.health
         self.drives = vehicle_types(flight.fleet) == ROVER
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
@@ -198,14 +217,13 @@ class MissionAgent(BaseAgent):
 
     def _states(self) -> list[Mapping[str, Any]]:
         """Returns the health of each vehicle; [] if the autopilot does not count waypoints."""
-        health = self._autopilot.health() if self._autopilot is not None else []
-        return [state for state in health if "waypoints" in state]
+        return [state for state in self.health() if "waypoints" in state]
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
         """Returns requests to arm and to change mode, without set-points.
 
         Raises:
-            XtdroneError: A vehicle does not begin its mission in time.
+            XtdroneError: A vehicle does not begin its mission in time, or is not over in time.
         """
         out = self._out
         out.clear()
@@ -232,6 +250,8 @@ class MissionAgent(BaseAgent):
             self._over[i] = True
             self._on_event(t_us, "mission_over", index=int(i))
         self._end_loitering(t_us, estimates, stays, out)
+        if not self._over.all() and t_us - self._start_us > self._longest_us:
+            raise self._endless()
         if self._over.all():
             if self._over_us < 0:
                 self._over_us = t_us
@@ -259,6 +279,14 @@ class MissionAgent(BaseAgent):
             out.mode[waiting] = Mode.MISSION
             out.arm[waiting & (estimates.mode == Mode.MISSION)] = ARM
             self._asked_us = t_us
+
+    def _endless(self) -> XtdroneError:
+        which = ", ".join(map(str, np.flatnonzero(~self._over)[:5]))
+        return XtdroneError(
+            f"the mission of vehicle {which} is not over after {self._longest_us * 1e-6:g} s of "
+            "simulated time: give a larger 'longest', or a mission that ends; "
+            "'xtdrone mission check FILE' names an item without an end"
+        )
 
     def _say_end(self, t_us: int, i: int, why: str) -> None:
         if not self._ends_early[i]:

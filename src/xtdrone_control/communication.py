@@ -31,6 +31,7 @@ from xtdrone_mavros.command_translator import (
 )
 from xtdrone_mavros.convert.geometry import Vector, euler
 from xtdrone_mavros.errors import MavrosError
+from xtdrone_mavros.inputs.fields import duration_us
 from xtdrone_mavros.vehicle_kind import Kind
 from xtdrone_ros1 import discovery, node
 from xtdrone_ros1.topics import Input, Output
@@ -246,7 +247,7 @@ class FleetCommunication:
                 rate.sleep()
 
     def _on_clock(self, message: Clock) -> None:
-        self._tick(message.clock.secs * 1_000_000 + message.clock.nsecs // 1000)
+        self._tick(duration_us(message.clock))
 
     def _tick(self, t_us: int) -> None:
         for vehicle in self.vehicles:

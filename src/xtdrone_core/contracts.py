@@ -406,6 +406,13 @@ class GroundVehicleAware(Protocol):
     drives: np.ndarray  # (N,) bool, which vehicles are rovers or boats
 
 
+@runtime_checkable
+class HealthAware(Protocol):
+    """An Agent that asks how far the vehicles' missions are."""
+
+    health: Callable[[], Sequence[Mapping[str, Any]]]  # of each vehicle, as Autopilot.health()
+
+
 def goals_missed(goals: Mapping[str, tuple[int, int]]) -> bool:
     """Returns whether a GoalCounter has not reached all of its goals."""
     return any(reached < total for reached, total in goals.values())

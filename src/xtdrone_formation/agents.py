@@ -1,14 +1,14 @@
 """Agents that fly leader and followers in process, by a scheme."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
 from xtdrone_core import Estimates, Mode, SetPoints
-from xtdrone_core.contracts import Autopilot, Flight
+from xtdrone_core.contracts import Flight
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option, options_of
 
@@ -136,8 +136,8 @@ class MissionFormation(FormationAgent):
             Option(
                 "largest speed of the followers; above the mission's, so that they can catch up",
                 unit="m/s",
-                least=0.1,
-                most=100.0,
+                minimum=0.1,
+                maximum=100.0,
             ),
         ] = 12.0,
         **options: Any,  # those of FormationAgent, each of its own type
@@ -150,12 +150,12 @@ class MissionFormation(FormationAgent):
         super().__init__(n, (formation,), speed_limit=speed_limit, **options)
         self._stage = "formation"  # then requesting, flying, returning, finished
         self._mode_us = -_RETRY_US
-        self._autopilot: Autopilot | None = None
+        self.health: Callable[[], Sequence[Mapping[str, Any]]] = list  # none is known
 
     def attach(self, flight: Flight) -> None:
-        """Takes the autopilot, which knows whether the leader's mission goes on."""
+        """Takes from the autopilot whether the leader's mission goes on."""
         super().attach(flight)
-        self._autopilot = flight.autopilot
+        self.health = flight.autopilot.health
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
         """Flies the formation; between formation and return the leader is in AUTO.MISSION."""
@@ -180,9 +180,9 @@ class MissionFormation(FormationAgent):
 
     def _goes_on(self, t_us: int) -> bool:
         """Returns whether the leader's mission goes on by itself, which is asked now and then."""
-        if self._autopilot is None or t_us % _RETRY_US >= self.period_us:
+        if t_us % _RETRY_US >= self.period_us:
             return True
-        why = self._autopilot.health()[0].get("ends_early", "")
+        why = next(iter(self.health()), {}).get("ends_early", "")
         if why:
             print(f"mission of the leader ends early: {why}", file=sys.stderr, flush=True)
         return not why
@@ -213,18 +213,18 @@ class PathFormation(FormationAgent):
         ],
         formation: Annotated[str, FORMATION] = "V",
         path_speed: Annotated[
-            float, Option("of the leader", unit="m/s", least=0.01, most=100.0)
+            float, Option("of the leader", unit="m/s", minimum=0.01, maximum=100.0)
         ] = 3.0,
         path_acceleration: Annotated[
-            float, Option("of the leader", unit="m/s^2", least=0.01, most=100.0)
+            float, Option("of the leader", unit="m/s^2", minimum=0.01, maximum=100.0)
         ] = 1.0,
         speed_limit: Annotated[
             float,
             Option(
                 "largest speed of the followers; above path_speed, so that they can catch up",
                 unit="m/s",
-                least=0.1,
-                most=100.0,
+                minimum=0.1,
+                maximum=100.0,
             ),
         ] = 8.0,
         **options: Any,  # those of FormationAgent, each of its own type

@@ -15,6 +15,7 @@ import rospy
 from xtdrone_core import ControlError
 from xtdrone_core.runs.control_link import TABLES, ControlClient
 from xtdrone_mavros import ros_serialisation as serialisation
+from xtdrone_mavros.inputs.fields import duration_us
 
 from .messages import Message, response as empty_response, ros_class
 from .topics import Output
@@ -86,10 +87,6 @@ def _fill_state(target: Message, state: Sequence[float]) -> None:
 
 def _state_of(message: Message) -> list[float]:
     return [*map(float, _numbers(message.pose)), *map(float, _numbers(message.twist))]
-
-
-def _time_us(stamp: rospy.Time) -> int:
-    return stamp.secs * 1_000_000 + stamp.nsecs // 1000
 
 
 def get_world_properties(world: World, request: Message, response: Message) -> None:
@@ -179,14 +176,14 @@ def delete_model(world: World, request: Message, response: Message) -> None:
 
 
 def apply_body_wrench(world: World, request: Message, response: Message) -> None:
-    duration = request.duration.secs * 1_000_000 + request.duration.nsecs // 1000
+    duration = duration_us(request.duration)
     world.ask(
         "push",
         link=request.body_name,
         frame=request.reference_frame,
         point=list(map(float, _numbers(request.reference_point))),
         wrench=list(map(float, _numbers(request.wrench))),
-        begin_us=_time_us(request.start_time),
+        begin_us=duration_us(request.start_time),
         duration_us=duration,
     )
     _done(response, "")

@@ -45,7 +45,7 @@ from .rendering.scene import Beams
 from .rendering.sensors import RenderedSensors
 from .vehicles.pose import sensors_at_zero
 from .vehicles.sdf import load_vehicle
-from .world import World
+from .world import World, wrong_ground
 
 _log = logging.getLogger(__name__)
 
@@ -178,6 +178,10 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
             _log.warning("warning: %s", remark)
             console.remarks.append(remark)
             on_text(None, WARNING, remark)
+        for reason in dict.fromkeys(wrong_ground(world, model) for model in models):
+            if reason:
+                _log.warning("warning: %s", reason)
+                on_text(None, WARNING, reason)
         plant = Plant(scenario, fleet, world, engine)
         sensors = build_sensors(scenario, world, models, engine)
         rendered = build_rendered(scenario, world, models, engine)

@@ -57,19 +57,21 @@ def evaluate(args: Namespace) -> None:
                 {
                     "alignment": result.alignment,
                     "pairs": result.pairs,
+                    "by_rows": result.by_rows,
                     "statistics": result.statistics,
                 },
                 indent=2,
             )
         )
         return
-    print(f"{result.pairs} poses, alignment {result.alignment}, RPE per {args.delta:g} m")
+    how = " compared row by row, as one file has no times" if result.by_rows else ""
+    print(f"{result.pairs} poses{how}, alignment {result.alignment}, RPE per {args.delta:g} m")
     keys = list(result.statistics[METRICS[0]])
-    print(f"{'':24s}" + "".join(f"{key:>12s}" for key in keys))
+    print(f"{'':24s}" + "".join(f"{key:>14s}" for key in keys))
     for metric in METRICS:
         print(
             f"{metric + ' [' + UNITS[metric] + ']':24s}"
-            + "".join(f"{result.statistics[metric][key]:12.6f}" for key in keys)
+            + "".join(f"{result.statistics[metric][key]:14.6f}" for key in keys)
         )
 
 

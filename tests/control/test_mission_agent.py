@@ -10,13 +10,22 @@ import plan_data
 from own_ports import LATEST
 from plan_data import item, plain
 from xtdrone_control.agents import MissionAgent
-from xtdrone_core import DISARM, KEEP, Estimates, FleetModel, Mode
+from xtdrone_core import (
+    DISARM,
+    KEEP,
+    Estimates,
+    FleetModel,
+    Mode,
+    Scenario,
+    VehicleSpec,
+    XtdroneError,
+)
 from xtdrone_core.command import main
 from xtdrone_core.errors import MISSED
 from xtdrone_core.runs.run_folder import runs_root
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
-WAYPOINT, UNLIM, RTL, LAND, TAKEOFF, DELAY = 16, 17, 20, 21, 22, 93
+WAYPOINT, UNLIM, RTL, LAND, TAKEOFF, DELAY, JUMP = 16, 17, 20, 21, 22, 93, 177
 
 
 @pytest.fixture
@@ -33,6 +42,10 @@ def fly(runs, tmp_path, capsys):
         return status, [json.loads(line) for line in events], out, said
 
     return run
+
+
+def scenario_of(vehicle, world="empty"):
+    return Scenario(vehicles=(VehicleSpec(vehicle, f"{vehicle}_0", (0.0, 0.0, 0.0)),), world=world)
 
 
 def stopping(entry):
@@ -71,12 +84,25 @@ def take_off():
             "1 of 2",
             "item 1 (MAV_CMD_NAV_DELAY) has autoContinue false",
         ),
+        (
+            "iris",
+            [item(WAYPOINT, 6, 0, 5), plain(JUMP, 1, -1), item(LAND, 6, 9)],
+            "2 of 3",
+            "item 2 (MAV_CMD_DO_JUMP) goes round for ever",
+        ),
+        (
+            "rover",
+            [item(WAYPOINT, 6, 0, 0), item(WAYPOINT, 0, 0, 0), plain(JUMP, 1, -1)],
+            "2 of 2",
+            "item 2 (MAV_CMD_DO_JUMP) goes round for ever",
+        ),
     ],
-    ids=["unlimited", "return", "waypoint", "delay"],
+    ids=["unlimited", "return", "waypoint", "delay", "jump", "rover"],
 )
 def test_a_mission_that_stays_somewhere_is_ended_with_the_reason(fly, vehicle, items, reached, why):
-    status, events, out, said = fly(vehicle, take_off(), *items)
-    assert status == MISSED
+    first = [] if vehicle == "rover" else [take_off()]
+    status, events, out, said = fly(vehicle, *first, *items)
+    assert status == (0 if vehicle == "rover" else MISSED)
     assert f"{reached} waypoints" in out
     assert f"mission of vehicle 0 ends early: mission {why}" in said
     (event,) = [event for event in events if event["event"] == "ends_early"]
@@ -100,6 +126,22 @@ def test_a_plane_lands_where_it_would_circle_for_ever(fly):
     assert "item 1 (MAV_CMD_NAV_LOITER_UNLIM) has no end" in said
 
 
+def flying():
+    """An estimate of a vehicle in its mission."""
+    yes, zeros = np.ones(1, dtype=bool), np.zeros((1, 3))
+    return Estimates(
+        0, zeros, np.zeros((1, 4)), zeros, zeros, yes, ~yes, np.array([Mode.MISSION]), yes
+    )
+
+
+def test_a_mission_of_which_nobody_knows_where_it_ends_is_over_after_the_longest_time():
+    agent = MissionAgent(1, longest=100.0)
+    for t_us in range(0, 100_100_000, 100_000):
+        agent.step(t_us, flying())
+    with pytest.raises(XtdroneError, match="mission of vehicle 0 is not over after 100 s"):
+        agent.step(100_100_000, flying())
+
+
 @pytest.mark.parametrize("vehicle, order", [("iris", (Mode.LAND, KEEP)), ("rover", (KEEP, DISARM))])
 def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicle, order, capsys):
     health = {"waypoints": (1, 3), "stays": True, "ends_early": "mission item 1 has no end"}
@@ -107,7 +149,7 @@ def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicl
     agent = MissionAgent(1, on_event=lambda t_us, name, **values: events.append((name, values)))
     fleet = FleetModel.of([load_vehicle(vehicle)])
     autopilot = SimpleNamespace(health=lambda: [health])
-    agent.attach(SimpleNamespace(autopilot=autopilot, fleet=fleet))
+    agent.attach(SimpleNamespace(autopilot=autopilot, fleet=fleet, scenario=scenario_of(vehicle)))
     yes, zeros = np.ones(1, dtype=bool), np.zeros((1, 3))
     flying = Estimates(
         0, zeros, np.zeros((1, 4)), zeros, zeros, yes, ~yes, np.array([Mode.MISSION]), yes
@@ -133,3 +175,20 @@ def test_what_returns_and_does_not_land_by_itself_ends_there(fly, vehicle):
     status, _, out, said = fly(vehicle, start, plain(RTL))
     assert status == 0 and "1 of 1 waypoints" in out and "1 of 1 missions" in out
     assert "ends early" not in said
+
+
+@pytest.mark.parametrize(
+    "vehicle, world, reason",
+    [
+        ("boat", "empty", "'boat' moves by propellers in the water, and world 'empty' has none"),
+        ("rover", "lake", "'rover' drives on wheels, and world 'lake' has water up to z = 0 m"),
+    ],
+)
+def test_a_boat_on_land_and_a_rover_in_water_are_refused(capsys, vehicle, world, reason):
+    autopilot = SimpleNamespace(health=list)
+    fleet = FleetModel.of([load_vehicle(vehicle)])
+    scenario = scenario_of(vehicle, world)
+    with pytest.raises(XtdroneError, match=reason):
+        MissionAgent(1).attach(SimpleNamespace(autopilot=autopilot, fleet=fleet, scenario=scenario))
+    assert main(["mission", "check", "course", "--vehicle", vehicle, "--world", world]) == 1
+    assert f"ERROR: {reason}" in capsys.readouterr().out

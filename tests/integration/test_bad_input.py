@@ -180,7 +180,13 @@ def test_ctrl_c_before_the_first_step_leaves_no_run_folder(runs, monkeypatch):
     assert list(runs.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        *(pytest.param(one, marks=pytest.mark.long) for one in (signal.SIGTERM, signal.SIGHUP)),
+    ],
+)
 def test_a_signal_in_flight_ends_it_with_its_logs_readable(runs, number):
     from xtdrone_core.runs.truth_log import read_truth
 

@@ -50,6 +50,7 @@ def test_a_paced_flight_keeps_its_speed(jumping, tmp_path):
 
 
 @needs_ros
+@pytest.mark.slow
 def test_a_bridge_keeps_up(jumping, tmp_path):
     port = jumping.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     root = Path(os.environ.get("XTDRONE_ROOT") or SOURCE.parents[2])

@@ -5,6 +5,7 @@ one shell and one folder. One that cannot be run here has a comment on the line 
 `<!-- not run: why -->`; its commands are still checked against what the programs take.
 """
 
+import ast
 import importlib.util
 import inspect
 import os
@@ -26,16 +27,9 @@ from xtdrone_core.scenario.scenario_options import scenario_of
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TIME_OUT_S = 300
-# Pages whose flights and trainings are long. Their commands are parsed all the same; these tests
-# find what no longer flies; that the words of the page do is asked by `make test-long`.
-LONG = {
-    "formation": "tests/formation/test_formation_flight.py",
-    "learning": "tests/gym/test_learning.py",
-    "racing": "tests/sim/test_race.py",
-    "vehicles": "tests/sim/test_sdf_vehicles.py",
-    "autopilot": "tests/autopilot/test_autopilot_parts.py",
-    "missions": "tests/sim/test_mission_check.py",
-}
+# The page whose blocks are always run, since it is the first that is read; those of the others are
+# by `make test-long`. Of all pages commands are parsed, scenarios made, imports resolved.
+FIRST = "README"
 _BLOCK = re.compile(
     r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?^```(?P<language>sh|python)\n"
     r"(?P<code>.*?)^```$",
@@ -63,10 +57,10 @@ def blocks(page):
     ]
 
 
-def pages_with(language):
-    """Pages of which blocks of this language are run."""
+def pages_with(language, but_first=pytest.mark.long):
+    """Pages of which blocks of this language are run; all but the first with a mark."""
     return [
-        pytest.param(page, id=page.stem, marks=pytest.mark.long if page.stem in LONG else ())
+        pytest.param(page, id=page.stem, marks=() if page.stem == FIRST else but_first)
         for page in PAGES
         if any(block.runs and block.language == language for block in blocks(page))
     ]
@@ -178,15 +172,17 @@ def test_commands_exist(words):
         assert (ROOT / words[0]).is_file(), words[0]
 
 
-def of_long_pages():
-    """Commands of the pages that are not run, but for those with files that only the reader has."""
-    for case in command_lines(page for page in PAGES if page.stem in LONG):
+def of_later_pages():
+    """Commands of the pages whose blocks are long, but for those with files of the reader's."""
+    for case in command_lines(page for page in PAGES if page.stem != FIRST):
         (words,) = case.values
-        if words[0] == "xtdrone" and not re.search("my_|--out|~/|[$]", " ".join(words)):
+        files = [word for word in words[1:] if Path(word).suffix in (".sdf", ".yaml", ".plan")]
+        theirs = re.search("my_|--out|~/|[$|]", " ".join(words))
+        if words[0] == "xtdrone" and not theirs and all((ROOT / file).exists() for file in files):
             yield case
 
 
-@pytest.mark.parametrize("words", list(of_long_pages()))
+@pytest.mark.parametrize("words", list(of_later_pages()))
 def test_values_of_pages_that_are_not_run(words, runs, monkeypatch):
     """What only shows or checks is executed; of what flies the scenario is made."""
     monkeypatch.chdir(ROOT)
@@ -198,6 +194,25 @@ def test_values_of_pages_that_are_not_run(words, runs, monkeypatch):
         if args.mission:
             vehicle = ["--vehicle", args.vehicle] if args.vehicle else []
             assert command.main(["mission", "check", args.mission, *vehicle]) == 0
+
+
+@pytest.mark.parametrize("page", pages_with("python", ()))
+def test_python_blocks_use_what_there_is(page):
+    """Without running them: what they import, and the attributes of the modules."""
+    code = "\n\n".join(block.code for block in blocks(page) if block.language == "python")
+    modules = {}
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                module = importlib.import_module(alias.name)
+                modules[alias.asname or alias.name] = module
+        elif isinstance(node, ast.ImportFrom):
+            module = importlib.import_module(node.module)
+            assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = modules.get(node.value.id)
+            assert module is None or hasattr(module, node.attr), ast.unparse(node)
 
 
 def takes(words):
@@ -226,11 +241,6 @@ def check_launch(file, given):
     for word in given:
         name, is_argument, _ = word.partition(":=")
         assert is_argument and name in names, f"{file.name} has no argument {name}"
-
-
-@pytest.mark.parametrize("page", LONG)
-def test_pages_that_are_not_run_have_tests_of_their_own(page):
-    assert (ROOT / "docs" / f"{page}.md").is_file() and (ROOT / LONG[page]).is_file()
 
 
 def test_each_public_class_has_an_example():

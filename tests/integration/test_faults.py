@@ -112,12 +112,13 @@ def stop_for_a_while(pid):
 
 
 @needs_ros
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "word, status, ended",
     [
         ("nodes/simulation", 1, "unfinished"),
         ("nodes/bridge", 1, "stopped"),
-        ("rosmaster", 1, "stopped"),
+        pytest.param("rosmaster", 1, "stopped", marks=pytest.mark.long),
     ],
 )
 def test_a_launch_ends_with_a_process_that_is_killed(flight, word, status, ended):
@@ -198,7 +199,7 @@ def test_clients_that_are_stopped_or_killed_do_not_touch_the_flight(flight):
     flight.check_logs()
 
 
-@pytest.mark.parametrize("loss", ["stop", "continue"])
+@pytest.mark.parametrize("loss", [pytest.param("stop", marks=pytest.mark.long), "continue"])
 def test_a_px4_that_is_stopped_answers_again_and_one_that_is_killed_is_named(flight, loss):
     running = flight.command("--autopilot", "px4", "--px4_loss", loss)
     peers = [
@@ -221,6 +222,7 @@ def test_a_px4_that_is_stopped_answers_again_and_one_that_is_killed_is_named(fli
     read_truth(flight.folder / "truth.bin", N)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (ROOT / ".setup/gazebo11/libxtdrone_lockstep.so").exists(),
     reason="Gazebo 11 is not set up here",

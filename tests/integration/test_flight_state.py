@@ -20,21 +20,18 @@ from xtdrone_sim.simulation import Simulation
 
 # flight: when it is saved, and its end [s]
 SAVED = {
-    "iris": (7.3, 14.0),
+    "iris": (7.3, 11.0),
     "typhoon_h480": (8.0, 12.0),
-    "formation": (14.0, 20.0),
-    "mission_in_wind": (21.996, 26.0),
-    "heavy_lifter": (10.5, 14.0),
-    "stereo_and_lidar": (2.5, 4.0),
+    "formation": (14.0, 17.0),
+    "mission_in_wind": (21.996, 24.0),
+    "heavy_lifter": (10.5, 12.0),
+    "stereo_and_lidar": (1.5, 2.1),
 }
+LONG = ("typhoon_h480", "heavy_lifter")
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.long if name == "typhoon_h480" else ())
-        for name in SAVED
-    ],
+    "name", [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in SAVED]
 )
 def test_a_saved_flight_goes_on_in_a_new_process_bit_for_bit(tmp_path, name):
     at, end = SAVED[name]

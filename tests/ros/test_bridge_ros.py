@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import statistics
 import sys
 import time
 
@@ -51,13 +52,16 @@ def await_end(launch, running, but=()) -> None:
 
 
 @pytest.mark.slow
-def test_a_users_script_flies_the_vehicle(launch, tmp_path):
+def test_a_users_script_flies_the_vehicle_and_an_interrupt_ends_the_launch(launch, tmp_path):
     processes = launch.processes
     running = launch("speed:=5", "gps:=rtk", f"params:={PATIENT}", "record:=true", "name:=user")
     processes.await_vehicles(running)
     done = processes.run(sys.executable, ROOT / "tests" / "support" / "xtdrone_user.py")
-    output = processes.stop(running)
+    os.kill(running.pid, signal.SIGINT)  # roslaunch alone, which ends the nodes
+    await_end(launch, running)
+    output = running.communicate()[0]
     assert done.returncode == 0, done.stderr[-2000:] + output[-3000:]
+    assert "Traceback" not in output
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["frame"] == "map"
     # Four sigma of the accelerometer's turn-on bias (0.196 m/s^2), of which this seed draws 0.45.
@@ -74,9 +78,9 @@ def test_a_users_script_flies_the_vehicle(launch, tmp_path):
     assert report["disarm_in_flight"].startswith("DISARM refused: ")
     assert "gave no reason" not in report["disarm_in_flight"]
     assert report["landed_at"] < 0.3
+    # 30 Hz by a clock of 50 Hz are 40, 40 and 20 ms; a busy machine misses moments or makes up.
     steps = [b - a for a, b in zip(report["streamed"], report["streamed"][1:])]
-    steps = [step for step in steps if 0 < step < 100_000]  # where no moment was missed
-    assert sum(steps) / len(steps) == pytest.approx(1e6 / 30, rel=0.1)
+    assert 20_000 <= statistics.median(steps) <= 40_000
 
     from rosbags.highlevel import AnyReader
 
@@ -93,21 +97,17 @@ def test_the_launch_ends_with_the_simulation(launch):
     running = launch("n:=2")
     processes = launch.processes
     processes.await_vehicles(running)
-    assert "/iris_1/mavros/state" in processes.run("rostopic", "list").stdout
-
-    def told(*command):
-        return processes.run(*command).stdout
-
-    assert "base_link_frd" in told("rostopic", "echo", "-n", "1", "/tf_static")
-    assert "iris_0/mavros: FCU connection" in told("rostopic", "echo", "-n", "2", "/diagnostics")
-    numbered = told("rostopic", "echo", "-n", "3", "/iris_1/mavros/imu/data/header/seq").split()
-    assert [int(n) for n in numbered if n.isdigit()] == [0, 1, 2]
-    assert "mav_frame: LOCAL_NED" in told("rosparam", "get", "/iris_1/mavros/setpoint_velocity")
-    info = told("rosservice", "call", "/iris_1/mavros/vehicle_info_get", "{get_all: true}")
-    assert "sysid: 2" in info and "capabilities: 59647" in info
-    assert 'name: "log"' in told("rosservice", "call", "/iris_1/mavros/ftp/list", "/")
-    nobody = processes.run("rosservice", "call", "/iris_1/mavros/vehicle_info_get", "{sysid: 99}")
-    assert nobody.returncode and "responded with an error" in nobody.stderr
+    done = processes.run(sys.executable, ROOT / "tests" / "support" / "mavros_extras_user.py")
+    assert done.returncode == 0, done.stderr
+    heard = json.loads(done.stdout.splitlines()[-1])
+    assert "/iris_1/mavros/state" in heard["topics"]
+    assert "base_link_frd" in heard["frames"]
+    assert "iris_0/mavros: FCU connection" in heard["diagnostics"]
+    assert heard["numbers"] == [0, 1, 2]
+    assert heard["frame"] == "LOCAL_NED"
+    assert heard["capabilities"]["2"] == 59647
+    assert "log" in heard["files"]
+    assert "responded with an error" in heard["nobody"]
     control = ControlClient(timeout=LIMIT_S)
     control.request("stop")
     control.close()
@@ -121,7 +121,7 @@ def test_the_launch_ends_with_the_simulation(launch):
     "words, said",
     [
         (["spede:=2"], "unknown argument of single_vehicle.launch 'spede'"),
-        (["vehicle:=irish"], "did you mean 'iris'?"),
+        pytest.param(["vehicle:=irish"], "did you mean 'iris'?", marks=pytest.mark.long),
     ],
 )
 def test_what_makes_no_sense_ends_the_launch_with_one_line(launch, words, said):
@@ -142,14 +142,6 @@ def test_an_early_interrupt_leaves_nothing_behind(launch, tmp_path, moment):
         until((tmp_path / "runs").exists, "there is a run folder", running)
     os.kill(running.pid, signal.SIGINT)
     await_end(launch, running, but=("/rosmaster ", "/rosout "))
-
-
-def test_an_interrupt_ends_the_launch_without_tracebacks(launch):
-    running = launch("record:=true")
-    launch.processes.await_vehicles(running)
-    os.kill(running.pid, signal.SIGINT)
-    await_end(launch, running)
-    assert "Traceback" not in running.communicate()[0]
 
 
 INTERRUPTS_ITSELF = """

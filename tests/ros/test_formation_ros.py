@@ -67,6 +67,7 @@ def test_the_nodes_of_a_launch_refuse_another_simulation(monkeypatch, starter, f
             discovery.connect(0, 1.0)
 
 
+@pytest.mark.slow
 def test_the_launch_file_flies_formations_and_reports(tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
@@ -102,6 +103,8 @@ def test_the_launch_file_flies_formations_and_reports(tmp_path):
     assert summary_of(tmp_path) == {**summary, "report_rosbag": from_bag}
 
 
+@pytest.mark.slow
+@pytest.mark.long  # the launch above has the same nodes in one process
 def test_a_leader_and_an_own_follower_class_as_single_nodes(tmp_path, ros):  # noqa: F811
     script = tmp_path / "mine.py"
     script.write_text(OWN_FOLLOWER)

@@ -73,6 +73,7 @@ def running(ros):  # noqa: F811
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine",
     [
@@ -80,6 +81,7 @@ def running(ros):  # noqa: F811
         pytest.param(
             "gazebo",
             marks=[
+                pytest.mark.long,
                 pytest.mark.gazebo,
                 pytest.mark.skipif(
                     not (ROOT / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),

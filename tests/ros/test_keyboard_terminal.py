@@ -46,6 +46,7 @@ def truth(control):
     return control.next_tick()[1] if not control.ready(0.0) else table
 
 
+@pytest.mark.slow
 def test_keys_fly_the_fleet_and_quitting_stops_it(fleet):
     processes, control = fleet
     keyboard = Keyboard(processes.env, NODES / "keyboard")

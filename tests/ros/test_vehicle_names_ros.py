@@ -10,7 +10,12 @@ pytestmark = [needs_ros, pytest.mark.slow]
 @pytest.mark.parametrize(
     "words, tops, frame",
     [
-        (("vehicles:=uav0=iris; uav1=iris@3,0",), ("/uav0", "/uav1"), "uav1/base_link"),
+        pytest.param(
+            ("vehicles:=uav0=iris; uav1=iris@3,0",),
+            ("/uav0", "/uav1"),
+            "uav1/base_link",
+            marks=pytest.mark.long,
+        ),
         (("vehicles:=uav0=iris", "namespace:=none"), ("",), "base_link"),
     ],
 )

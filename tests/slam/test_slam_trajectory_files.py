@@ -145,6 +145,7 @@ def test_euroc_s_csv_can_be_flown(tmp_path):
     assert flown.at(2.9).pos == pytest.approx(poses()[-1, 1:4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", pose_bags.KINDS[:-1])
 def test_the_poses_of_a_bag_are_a_trajectory(tmp_path, kind):
     path = pose_bags.write(tmp_path, kind, "pose", "odometry", "tf")
@@ -183,3 +184,33 @@ def test_a_straight_path_is_told_how_it_can_be_compared(tmp_path):
         evaluate(tmp_path / "line.tum", tmp_path / "line.tum")
     found = evaluate(tmp_path / "line.tum", tmp_path / "line.tum", "none")
     assert found.statistics["ape_translation"]["max"] == 0.0
+
+
+@pytest.mark.parametrize("timed", ["neither", "reference", "estimate"])
+def test_kitti_s_poses_without_times_are_compared_row_by_row_as_by_evo(tmp_path, timed):
+    true, flown = poses(), poses(seed=4)
+    flown[:, 1:4] += np.random.default_rng(2).normal(scale=0.1, size=(len(true), 3))
+    paths = []
+    for name, table in (("reference", true), ("estimate", flown)):
+        paths.append(tmp_path / f"{name}.txt")
+        paths[-1].write_text(kitti(table, times=name == timed))
+    found = evaluate(paths[1], paths[0], alignment="none")
+    assert found.by_rows and found.pairs == len(true)
+    theirs = metrics.APE(PoseRelation.translation_part)
+    for path, table in zip(paths, (true, flown)):
+        path.write_text(kitti(table))
+    theirs.process_data(tuple(map(file_interface.read_kitti_poses_file, paths)))
+    assert np.allclose(theirs.error, found.errors["ape_translation"], atol=1e-9)
+    if timed == "neither":
+        assert np.allclose(np.diff(found.reference[:, 0]), 0.1)
+    else:
+        assert found.reference[0, 0] == true[0, 0]
+
+
+def test_different_counts_of_poses_without_times_are_refused(tmp_path):
+    for name, count in (("a", 30), ("b", 20)):
+        (tmp_path / f"{name}.txt").write_text(kitti(poses(count)))
+    with pytest.raises(SlamError, match="b.txt' has 20 poses without times, and the other file 30"):
+        evaluate(tmp_path / "b.txt", tmp_path / "a.txt")
+    with pytest.raises(SlamError, match="b.txt' has 20 poses without times, and the other file 30"):
+        evaluate(tmp_path / "a.txt", tmp_path / "b.txt")

@@ -2,9 +2,10 @@
 
     python tests/support/command_probe.py --autopilot px4 --out tests/data/px4_commands.json
     python tests/support/command_probe.py                  compare the embedded stack with that file
+    python tests/support/command_probe.py --frame 3        by COMMAND_INT in that frame
 
-Commands come as from a ground station, on its link. After each the vehicle is brought back:
-disarmed in AUTO.LOITER, or hovering in AUTO.LOITER.
+Commands come as from a ground station, on its link, by COMMAND_LONG. After each the vehicle is
+brought back: disarmed in AUTO.LOITER, or hovering in AUTO.LOITER.
 """
 
 import argparse
@@ -26,7 +27,8 @@ from xtdrone_sim.simulation import Simulation
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "px4_commands.json"
 HEIGHT = 10.0  # of the hover [m]
-ANSWER_S = 1.0  # no answer within this simulated time is none
+ANSWER_S = 1.0  # no answer within this simulated time is none ...
+EMBEDDED_ANSWER_S = 0.1  # ... from the embedded stack, which answers in the next step
 MIN_WALL_S = 0.1  # real PX4 takes messages in by the wall clock
 STATES = ("landed", "hover")
 VALUES = {"zeros": 0.0, "ones": 1.0, "nan": math.nan}
@@ -36,6 +38,7 @@ RESULT = {
     if "ENUM_END" not in entry.name
 }
 NONE = "no answer"
+UNSET = 0x7FFFFFFF  # x and y of a COMMAND_INT without a place
 NAN = math.nan
 # Values with a meaning of their own: name of the command, first parameters; the rest is 0.
 _SPECIAL = (
@@ -131,6 +134,8 @@ class Station:
         self._parser = mavlink.MAVLink(None)
         self._parser.robust_parsing = True
         self._partner = None
+        self._answer_s = EMBEDDED_ANSWER_S if autopilot == "embedded" else ANSWER_S
+        self._wall_s = 0.0 if autopilot == "embedded" else MIN_WALL_S
         self._beat_us = 0
         self.heard = []
         self.simulation = Simulation(
@@ -139,7 +144,7 @@ class Station:
 
     def run(self, seconds: float, until=lambda: False) -> bool:
         """Steps for so long, or until it holds; whether it did."""
-        end, wall = self.simulation.t_us + seconds * 1e6, time.monotonic() + MIN_WALL_S
+        end, wall = self.simulation.t_us + seconds * 1e6, time.monotonic() + self._wall_s
         while self.simulation.t_us < end or time.monotonic() < wall:
             self.simulation.step()
             self._listen()
@@ -162,10 +167,17 @@ class Station:
                 return
             self.heard += self._parser.parse_buffer(data) or ()
 
-    def command(self, number: int, values: list) -> str:
-        """The result of a command, in words."""
+    def command(self, number: int, values: list, frame: int | None = None) -> str:
+        """The result of a command, in words; with a frame it is sent as COMMAND_INT."""
         self.heard.clear()
-        self.send(mavlink.MAVLink_command_long_message(1, 1, number, 0, *values))
+        if frame is None:
+            message = mavlink.MAVLink_command_long_message(1, 1, number, 0, *values)
+        else:
+            place = (UNSET if math.isnan(v) else round(v * 1e7) for v in values[4:6])
+            message = mavlink.MAVLink_command_int_message(
+                1, 1, frame, number, 0, 0, *values[:4], *place, values[6]
+            )
+        self.send(message)
 
         def answers():
             return [
@@ -176,7 +188,7 @@ class Station:
                 and m.result != mavlink.MAV_RESULT_IN_PROGRESS
             ]
 
-        self.run(ANSWER_S, answers)
+        self.run(self._answer_s, answers)
         return RESULT.get(answers()[0], str(answers()[0])) if answers() else NONE
 
     def mode(self, mode: Mode) -> str:
@@ -191,6 +203,19 @@ class Station:
         """Arms, or disarms by force."""
         return self.command(
             mavlink.MAV_CMD_COMPONENT_ARM_DISARM, [float(on), 0.0 if on else 21196.0, *[0.0] * 5]
+        )
+
+    def armed(self) -> bool:
+        """Whether its last heartbeat says so."""
+        beats = [m for m in self.heard if m.get_type() == "HEARTBEAT" and m.get_srcComponent() == 1]
+        return not beats or bool(beats[-1].base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
+
+    def set_takeoff_height(self) -> None:
+        """Has it take off to the height of the hover."""
+        self.send(
+            mavlink.MAVLink_param_set_message(
+                1, 1, b"MIS_TAKEOFF_ALT", HEIGHT, mavlink.MAV_PARAM_TYPE_REAL32
+            )
         )
 
     def height(self) -> float:
@@ -220,16 +245,12 @@ class Station:
         self.simulation.close()
 
 
-def probe(autopilot: str, folder: Path, states=STATES, only=()) -> dict:
-    """The answer to each case, by state and case."""
+def probe(autopilot: str, folder: Path, states=STATES, only=(), frame=None) -> dict:
+    """The answer to each case, by state and case; with a frame by COMMAND_INT."""
     station = Station(autopilot, folder)
     try:
         station.run(20.0)
-        station.send(
-            mavlink.MAVLink_param_set_message(
-                1, 1, b"MIS_TAKEOFF_ALT", HEIGHT, mavlink.MAV_PARAM_TYPE_REAL32
-            )
-        )
+        station.set_takeoff_height()
         found = {}
         for state in states:
             station.bring_back(state)
@@ -237,7 +258,7 @@ def probe(autopilot: str, folder: Path, states=STATES, only=()) -> dict:
             for name, (number, values) in cases(state).items():
                 if only and not any(part in name for part in only):
                     continue
-                answers[name] = station.command(number, values)
+                answers[name] = station.command(number, values, frame)
                 if answers[name] not in ("unsupported", "denied"):
                     station.bring_back(state)
         return found
@@ -260,11 +281,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--autopilot", default="embedded")
     parser.add_argument("--out", type=Path, help="write the answers there, not compare")
+    parser.add_argument("--frame", type=int, help="MAV_FRAME: sends COMMAND_INT")
     parser.add_argument("only", nargs="*", help="parts of names of commands")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XTDRONE_RUNS"] = folder
-        found = probe(args.autopilot, Path(folder), only=args.only)
+        found = probe(args.autopilot, Path(folder), only=args.only, frame=args.frame)
     if args.out:
         args.out.write_text(json.dumps(found, indent=0) + "\n")
         return 0

@@ -47,17 +47,21 @@ MIN_THRUST_FRACTION = 0.3  # thrust over weight below which torque fades without
 
 
 @njit
-def _force_and_torque(vehicle: Record, params: Record, set_points: np.ndarray) -> None:
-    """Writes force and torque set-points (6,) to set_points [N], [N m].
+def torque_fraction(vehicle: Record, params: Record) -> float:
+    """Returns the fraction of the torque that is followed.
 
     Without MC_AIRMODE, torque fades with the thrust, so that a vehicle that lands does not lift off
     by levelling itself.
     """
-    fraction = 1.0
-    if params.MC_AIRMODE == 0:
-        fraction = clamp(
-            vehicle.sp_thrust / (MIN_THRUST_FRACTION * vehicle.mass * GRAVITY), 0.0, 1.0
-        )
+    if params.MC_AIRMODE != 0:
+        return 1.0
+    return clamp(vehicle.sp_thrust / (MIN_THRUST_FRACTION * vehicle.mass * GRAVITY), 0.0, 1.0)
+
+
+@njit
+def _force_and_torque(vehicle: Record, params: Record, set_points: np.ndarray) -> None:
+    """Writes force and torque set-points (6,) to set_points [N], [N m]."""
+    fraction = torque_fraction(vehicle, params)
     set_points[0], set_points[1], set_points[2] = (
         vehicle.sp_side_force[0],
         vehicle.sp_side_force[1],
@@ -89,7 +93,7 @@ def _normal_equations(
 
 
 @njit
-def _solve_within(
+def solve_within(
     left: np.ndarray, right: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
     """Solves left x = right for x (A,), fixing in turn the element that exceeds its limit most."""
@@ -165,7 +169,7 @@ def allocate(
             step = high[k] if actuators[0, k].kind == ROTOR else MAX_JOINT_STEP
             min_change[k] = max(low[k] - values[k], -step) / scale[k]
             max_change[k] = min(high[k] - values[k], step) / scale[k]
-    change = _solve_within(left, right, min_change, max_change)
+    change = solve_within(left, right, min_change, max_change)
     for k in range(count):
         values[k] = clamp(values[k] + scale[k] * change[k], low[k], high[k])
 
@@ -269,14 +273,21 @@ class Vectoring(Memory):
         rows = np.array([commanded(matrix) for matrix in matrices])
         self.weight = np.where(rows, WEIGHTS / np.where(rows, size, 1.0) ** 2, 0.0)
         self.tiltrotor = vtol_types(fleet) == TILTROTOR
+        self._matrices, self._whole_weight = matrices, self.weight.copy()
         self.forward_weight = WEIGHTS[0] / np.maximum(size[:, 0], 1e-9) ** 2
         self.values, self.position = np.zeros(actuator.shape), np.zeros(actuator.shape)
         self.remember_start()
 
     def use_rotors(self, i: int, used: np.ndarray) -> None:
-        """Allocates vehicle i to the rotors in used, (A,) bool."""
+        """Allocates vehicle i to the rotors in used, (A,) bool.
+
+        Where these leave it without a direction, it no longer pushes sideways.
+        """
         rotors = self.fleet.rotor_mask[i]
         self.high[i, rotors] = np.where(used, self._largest[i], 0.0)[rotors]
+        if self.used[i]:
+            whole = rank(np.where(used | ~rotors, self._matrices[i], 0.0)) == 6
+            self.weight[i, :2] = self._whole_weight[i, :2] if whole else 0.0
 
 
 @njit

@@ -277,6 +277,16 @@ def command_of(thrust_poly: np.ndarray, thrust: np.ndarray) -> np.ndarray:
     return np.minimum(command, 1.0)
 
 
+def describe_lost_rotors(status: np.ndarray, fleet: FleetModel, i: int, used: np.ndarray) -> None:
+    """Writes whether the rotors that vehicle i still uses, (A,) bool, make it fully actuated."""
+    if status["side_force_max"][i] > 0.0:
+        matrix = in_hover(FleetModel.of([fleet.vehicles[i]]))[0]
+        left = np.where(used | ~fleet.rotor_mask[i], 1.0, 0.0)[: matrix.shape[1]]
+        status["fully_actuated"][i] = rank(matrix * left) == 6
+        if not status["fully_actuated"][i]:
+            status["sp_side_force"][i] = 0.0
+
+
 def describe_bodies(status: np.ndarray, fleet: FleetModel) -> None:
     """Writes type, mass, inertia, thrust and drag of each vehicle into its record."""
     status["vehicle_type"], status["vtol_type"] = vehicle_types(fleet), vtol_types(fleet)

@@ -1,13 +1,13 @@
 """Runs an Agent over topics: the same class that `xtdrone fly` runs in process."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from xtdrone_core import registry
-from xtdrone_core.contracts import GroundVehicleAware
+from xtdrone_core.contracts import GroundVehicleAware, HealthAware
 from xtdrone_mavros.vehicle_kind import GROUND
 
-from .fleet import EventLog, RosFleet, run_agent
+from .fleet import EventLog, Health, RosFleet, run_agent
 from .ros import Ros
 
 
@@ -27,14 +27,26 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
     """
     fleet = RosFleet(ros, ros.fleet(args.wait))
     agent = registry.AGENTS.load(args.agent)(fleet.n, on_event=log)
-    status = run_agent(fleet, agent, _kinds_for(agent, fleet))
-    return status, agent.done
+    tell = [*_kinds_for(agent, fleet), *_health_for(agent, log)]
+
+    def before_step(t_us: int) -> None:
+        for each in tell:
+            each(t_us)
+
+    return run_agent(fleet, agent, before_step), agent.done
 
 
-def _kinds_for(agent: object, fleet: RosFleet) -> Callable[[int], None] | None:
-    """Returns a function that tells an Agent, before its first step, which vehicles drive."""
+def _health_for(agent: object, log: EventLog) -> Iterator[Callable[[int], None]]:
+    """Yields a function that asks, for an Agent, how far the missions are."""
+    if isinstance(agent, HealthAware):
+        agent.health = health = Health(log)
+        yield health.update
+
+
+def _kinds_for(agent: object, fleet: RosFleet) -> Iterator[Callable[[int], None]]:
+    """Yields a function that tells an Agent, before its first step, which vehicles drive."""
     if not isinstance(agent, GroundVehicleAware):
-        return None
+        return
     unknown = set(range(fleet.n))
 
     def ask(t_us: int) -> None:
@@ -44,4 +56,4 @@ def _kinds_for(agent: object, fleet: RosFleet) -> Callable[[int], None] | None:
                 agent.drives[i] = kind in GROUND
                 unknown.remove(i)
 
-    return ask
+    yield ask

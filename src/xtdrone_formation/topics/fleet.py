@@ -23,6 +23,7 @@ from .ros import Ros
 
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
 _ON_GROUND = 1  # MAV_LANDED_STATE
+_HEALTH_US = 500_000  # simulated time between two questions about the vehicles [us]
 # XTDrone's velocity topics have no acceleration. PX4 commands gain * (velocity error) plus the
 # acceleration feed-forward, so adding acceleration / gain to the velocity is equivalent
 # (MPC_XY_VEL_P_ACC, MPC_Z_VEL_P_ACC) [1/s].
@@ -246,12 +247,37 @@ class EventLog:
     def __call__(self, t_us: int, name: str, **values: Any) -> None:  # values of JSON
         if self._echo:
             progress(t_us, name, values)
+        self.request("event", event=name, values=values)
+
+    def request(self, op: str, **values: Any) -> dict[str, Any]:
+        """Asks the simulation; returns the answer, {} if there is none."""
         if self._instance is None:
-            return
+            return {}
         try:
             if self.client is None:
                 self.client = ControlClient(self._instance)
-            self.client.request("event", event=name, values=values)
+            return self.client.request(op, **values)
         except ControlError as error:
             print(f"no more events are written: {error}", file=sys.stderr, flush=True)
             self.client = self._instance = None
+            return {}
+
+
+class Health:
+    """What a simulation says about its vehicles, asked for twice in a simulated second."""
+
+    def __init__(self, log: EventLog) -> None:
+        """Asks through a log, whose simulation may be on another machine: then nothing is known."""
+        self._log = log
+        self._last: list[dict[str, Any]] = []  # plain data of JSON
+        self._asked_us = -_HEALTH_US
+
+    def update(self, t_us: int) -> None:
+        """Asks again if it is time to."""
+        if t_us - self._asked_us >= _HEALTH_US:
+            self._asked_us = t_us
+            self._last = self._log.request("health").get("health", [])
+
+    def __call__(self) -> list[dict[str, Any]]:
+        """Returns the last answer, as of Autopilot.health()."""
+        return self._last

@@ -109,7 +109,7 @@ def exerted(
 
 
 @njit
-def _learn_wind(
+def learn_wind(
     wings: Record, quat: np.ndarray, air: Vector, force: Vector, dt: float, wind: np.ndarray
 ) -> None:
     """Changes the wind as the force across the wings that is not explained asks for.
@@ -180,56 +180,6 @@ def trimmed(lift: float, air: Vector) -> Vector:
     """Returns the force of wings in trim, body [N]: -L |v| v_n along the normal."""
     size = -lift * math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
     return size * air[0], 0.0, 0.0
-
-
-@njit
-def without_wings(
-    wrench: tuple[float, float, float, float, float, float],
-    vehicle: Record,
-    model: Record,
-    half_wings: np.ndarray,
-    estimate: Record,
-    deflection: np.ndarray,
-    thrust: np.ndarray,
-    wings: Record,
-    dt: float,
-    gain: float,
-    trim: np.ndarray,
-    wing_torque: np.ndarray,
-) -> tuple[float, float, float, float, float, float]:
-    """Takes the modelled wrench of half wings and elevons off a disturbance.
-
-    Args:
-        wrench: Force, world [N], and torque, body [N m].
-        vehicle, estimate: Records of VEHICLE_STATUS, whose wind is learnt, and of ESTIMATE.
-        model, half_wings, deflection, thrust: See exerted().
-        wings: Record of HALF_WINGS.
-        dt: Length of the step [s].
-        gain: Of the filter of `trim`.
-        trim: (3,) updated: filtered force of the wings beyond that in trim, world [N].
-        wing_torque: (3,) output: torque of the wings with level elevons, body [N m].
-    """
-    quat = estimate.quat
-    air = air_velocity(vehicle, estimate)
-    flown = exerted(model, half_wings, 1.0, deflection, thrust, air, estimate.ang_vel)
-    level = exerted(model, half_wings, 0.0, deflection, thrust, air, estimate.ang_vel)
-    ideal = trimmed(wings.lift, air)
-    fx, fy, fz = rotate(quat[0], quat[1], quat[2], quat[3], flown[0], flown[1], flown[2])
-    beyond = rotate(
-        quat[0],
-        quat[1],
-        quat[2],
-        quat[3],
-        flown[0] - ideal[0],
-        flown[1] - ideal[1],
-        flown[2] - ideal[2],
-    )
-    for axis in range(3):
-        trim[axis] += gain * (beyond[axis] - trim[axis])
-        wing_torque[axis] = level[3 + axis]
-    fx, fy, fz = wrench[0] - fx, wrench[1] - fy, wrench[2] - fz
-    _learn_wind(wings, quat, air, (fx, fy, fz), dt, vehicle.wind)
-    return (fx, fy, fz, wrench[3] - flown[3], wrench[4] - flown[4], wrench[5] - flown[5])
 
 
 @njit

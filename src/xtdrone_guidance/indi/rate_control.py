@@ -9,13 +9,13 @@ import numpy as np
 from xtdrone_autopilot.control.rate import rate_gains, torque_of
 from xtdrone_autopilot.control.vector import clamp
 from xtdrone_autopilot.interfaces import Estimator
-from xtdrone_autopilot.state.vehicle_status import ACTUATORS, NO_SET_POINT, TRAJECTORY
+from xtdrone_autopilot.state.vehicle_status import ACTUATORS, NO_SET_POINT
 from xtdrone_core import FleetModel
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
-from .aerodynamics import turn_rates
 from .disturbance import IndiLoop
+from .half_wings import turn_fleet
 
 # Largest disturbance that is taken off, over the torque that the vehicle exerts about that axis.
 # The ground that pushes at one foot is a disturbance, too, and must not be fought with all torque.
@@ -29,50 +29,46 @@ def _limited(vehicle: Record, axis: int, torque: np.ndarray) -> float:
     return clamp(torque[axis], -limit, limit)
 
 
+@njit
+def control_one(vehicle: Record, params: Record, rate: np.ndarray, torque: np.ndarray) -> None:
+    """Writes sp_torque of one vehicle at body rates (3,) [rad/s]; see control_fleet()."""
+    for axis in range(3):
+        vehicle.rate_integral[axis] = 0.0
+    if not vehicle.armed or vehicle.sp_kind == NO_SET_POINT or vehicle.sp_kind == ACTUATORS:
+        for axis in range(3):
+            vehicle.sp_torque[axis] = 0.0
+        if vehicle.sp_kind != ACTUATORS or not vehicle.armed:
+            vehicle.sp_thrust = 0.0
+        return
+    gains, _, _ = rate_gains(vehicle, params)
+    j, wanted = vehicle.inertia, vehicle.sp_rates
+    tx, ty, tz = torque_of(
+        gains[0] * (wanted[0] - rate[0]),
+        gains[1] * (wanted[1] - rate[1]),
+        gains[2] * (wanted[2] - rate[2]),
+        rate[0],
+        rate[1],
+        rate[2],
+        (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
+    )
+    vehicle.sp_torque[0] = tx - _limited(vehicle, 0, torque)
+    vehicle.sp_torque[1] = ty - _limited(vehicle, 1, torque)
+    vehicle.sp_torque[2] = tz - _limited(vehicle, 2, torque)
+
+
 @fleet_kernel
 def control_fleet(
-    status: np.ndarray,
-    parameters: np.ndarray,
-    estimates: np.ndarray,
-    torque: np.ndarray,
-    wing_torque: np.ndarray,
-    wings: np.ndarray,
+    status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, torque: np.ndarray
 ) -> None:
     """Writes sp_torque of a fleet.
 
     Args:
         status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
-        torque: (N, 3) disturbance, body [N m].
-        wing_torque, wings: See Disturbance.
+        torque: (N, 3) torque that is taken off: the disturbance, body [N m].
     """
     for i in range(len(status)):
-        vehicle, rate = status[i], estimates[i].ang_vel
-        if vehicle.vehicle_type != MULTICOPTER:
-            continue
-        vehicle.rate_integral[:] = 0.0
-        if not vehicle.armed or vehicle.sp_kind == NO_SET_POINT or vehicle.sp_kind == ACTUATORS:
-            vehicle.sp_torque[:] = 0.0
-            if vehicle.sp_kind != ACTUATORS or not vehicle.armed:
-                vehicle.sp_thrust = 0.0
-            continue
-        if wings[i].lift > 0.0 and vehicle.sp_kind == TRAJECTORY:
-            turn = turn_rates(vehicle, wings[i].lift, estimates[i])
-            for axis in range(3):
-                vehicle.sp_rates[axis] += turn[axis]
-        gains, _, _ = rate_gains(vehicle, parameters[i])
-        j, wanted = vehicle.inertia, vehicle.sp_rates
-        tx, ty, tz = torque_of(
-            gains[0] * (wanted[0] - rate[0]),
-            gains[1] * (wanted[1] - rate[1]),
-            gains[2] * (wanted[2] - rate[2]),
-            rate[0],
-            rate[1],
-            rate[2],
-            (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
-        )
-        vehicle.sp_torque[0] = tx - wing_torque[i, 0] - _limited(vehicle, 0, torque[i])
-        vehicle.sp_torque[1] = ty - wing_torque[i, 1] - _limited(vehicle, 1, torque[i])
-        vehicle.sp_torque[2] = tz - wing_torque[i, 2] - _limited(vehicle, 2, torque[i])
+        if status[i].vehicle_type == MULTICOPTER:
+            control_one(status[i], parameters[i], estimates[i].ang_vel, torque[i])
 
 
 class IndiRateControl(IndiLoop):
@@ -85,11 +81,9 @@ class IndiRateControl(IndiLoop):
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
     ) -> None:
         """Steps all vehicles; without a set-point, torque and thrust are zero."""
-        control_fleet(
-            status,
-            parameters,
-            estimator.records,
-            self.disturbance.torque,
-            self.disturbance.wing_torque,
-            self.disturbance.wings,
-        )
+        wings = self.disturbance.wings
+        if wings.any:
+            turn_fleet(status, estimator.records, wings.sums)
+        control_fleet(status, parameters, estimator.records, self.disturbance.torque)
+        if wings.any:
+            status["sp_torque"] -= wings.level

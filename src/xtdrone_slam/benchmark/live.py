@@ -13,6 +13,7 @@ from ..datasets.dataset import DatasetWriter
 from ..errors import SlamError
 from .channel import Channel
 from .session import Session
+from .stereo_pairs import StereoPairs
 
 MIN_HEIGHT = 0.5  # height between take-off and landing at which a flight counts [m]
 
@@ -46,8 +47,7 @@ class LiveRun:
         self._imu_pos, self._period_us = np.array(imu_pos), period_us
         self._lock = threading.RLock()
         self._flying = False
-        # Images that wait for the other side, by time.
-        self._unpaired: dict[str, dict[int, np.ndarray]] = {"left": {}, "right": {}}
+        self._pairs = StereoPairs()
         # Arrival, t_us, left, right and due time of pairs that the channel delays.
         self._in_transit: deque[tuple[int, int, np.ndarray, np.ndarray, float]] = deque()
         self._last_us: int | None = None  # time of the last pair
@@ -89,10 +89,9 @@ class LiveRun:
             self.last_message_s = time.monotonic()
             if not self._flying:
                 return
-            left, right = self._unpaired["left"], self._unpaired["right"]
-            self._unpaired[side][t_us] = pixels
-            for t_us in sorted(set(left) & set(right)):
-                self._pair(t_us, left.pop(t_us), right.pop(t_us))
+            pair = self._pairs.add(side, t_us, pixels)
+            if pair is not None:
+                self._pair(*pair)
 
     def close(self) -> None:
         """Delivers the pairs still in transit and ends the recording."""

@@ -31,7 +31,7 @@ _BAG = re.compile(r"(.+\.(?:bag|mcap|db3))(?::(.+))?")  # file and topic
 _Fail = Callable[[int, str], NoReturn]
 
 
-def read(path: Path) -> np.ndarray:
+def read(path: Path, times: np.ndarray | None = None) -> np.ndarray:
     """Reads a trajectory (T, 8).
 
     Rows are of TUM's form (`t x y z qx qy qz qw`), of EuRoC's csv (time [ns], position, quaternion
@@ -39,6 +39,10 @@ def read(path: Path) -> np.ndarray:
     times.txt or NAME_times.txt beside it, or that of KITTI's sequence of this name. A last row
     that is incomplete without a line end is left out. Of a bag, FILE:TOPIC names a topic with
     poses or a frame of tf; FILE is enough if there is one.
+
+    Args:
+        path: The file.
+        times: (T,) for KITTI's poses that have none [s].
 
     Raises:
         SlamError: The file is missing or of another form.
@@ -62,10 +66,24 @@ def read(path: Path) -> np.ndarray:
     if table.shape[1] == _TUM:
         return _checked(table, fail)
     if table.shape[1] == _KITTI:
-        return _checked(_of_kitti(_times(path, len(rows)), table, fail), fail)
+        return _checked(_of_kitti(_times(path, len(rows), times), table, fail), fail)
     if table.shape[1] == _KITTI + 1:
         return _checked(_of_kitti(table[:, 0], table[:, 1:], fail), fail)
     fail(1, f"has {table.shape[1]} numbers, not {_TUM}")
+
+
+def count_without_times(path: Path) -> int:
+    """Returns the number of KITTI's poses in a file without times; 0 for all other trajectories.
+
+    Raises:
+        SlamError: The file cannot be read.
+    """
+    if _BAG.fullmatch(str(path)):
+        return 0
+    rows = formats.read_rows(path)
+    words = rows[0].split() if rows else []
+    plain = len(words) == _KITTI and all(map(_is_number, words))
+    return len(rows) if plain and _file_of_times(path) is None else 0
 
 
 def _of_bag(path: Path, topic: str | None) -> np.ndarray:
@@ -144,18 +162,29 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _times(path: Path, count: int) -> np.ndarray:
-    """Returns the times (T,) of KITTI's poses, from a file of their own."""
-    places = [
+def _places_of_times(path: Path) -> list[Path]:
+    return [
         path.with_name(f"{path.stem}_times.txt"),
         path.with_name("times.txt"),
         path.parent.parent / "sequences" / path.stem / "times.txt",
     ]
-    found = next((place for place in places if files.is_file(place)), None)
+
+
+def _file_of_times(path: Path) -> Path | None:
+    """Returns the file with the times of a file of KITTI's poses."""
+    return next((place for place in _places_of_times(path) if files.is_file(place)), None)
+
+
+def _times(path: Path, count: int, given: np.ndarray | None) -> np.ndarray:
+    """Returns the times (T,) of KITTI's poses, from a file of their own, or those given."""
+    found = _file_of_times(path)
+    if found is None and given is not None:
+        return given
     if found is None:
+        first, second, _ = _places_of_times(path)
         raise SlamError(
             f"'{shown(path)}' has 12 numbers in each row, KITTI's poses, and no times: put "
-            f"{places[0].name} or {places[1].name} beside it, one time [s] in each row"
+            f"{first.name} or {second.name} beside it, one time [s] in each row"
         )
     try:
         times = np.array([float(row) for row in formats.read_rows(found)])

@@ -15,6 +15,7 @@ from ..errors import SlamError
 from .conventions import ALIGNMENTS, DELTA_M, MAX_DIFF_S
 
 Trajectory: TypeAlias = Any  # a PoseTrajectory3D of evo, which has no annotations
+_KITTI_RATE = 10.0  # poses a second of KITTI's odometry, of which its files say nothing
 METRICS = ("ape_translation", "ape_rotation", "rpe_translation", "rpe_rotation")
 UNITS = {
     "ape_translation": "m",
@@ -36,6 +37,7 @@ class Evaluation:
     times: dict[str, np.ndarray]  # by metric: (E,) times of the errors, of the reference [s]
     reference: np.ndarray  # (pairs, 4) time and position, associated [s, m]
     estimate: np.ndarray  # (pairs, 4) time and position, associated and aligned [s, m]
+    by_rows: bool = False  # a file had no times, so that row k is compared with row k
 
     @property
     def path_m(self) -> float:
@@ -56,10 +58,11 @@ def evaluate(
     delta_m: float = DELTA_M,
     max_diff_s: float = MAX_DIFF_S,
 ) -> Evaluation:
-    """Compares two TUM files.
+    """Compares two trajectories.
 
     Args:
-        estimate, reference: TUM files.
+        estimate, reference: Files that trajectory_file.read() takes. KITTI's poses without times
+            are compared row by row with as many of the other file.
         alignment: Alignment of the estimate to the reference: se3 or sim3 (Umeyama), origin (first
             pose), or none.
         delta_m: Path length of the relative errors [m].
@@ -89,7 +92,8 @@ def _evaluate(
     from evo.core.geometry import GeometryException
     from evo.core.metrics import PoseRelation, Unit
 
-    truth, flown = _trajectory(reference), _trajectory(estimate)
+    tables, by_rows = _tables(reference, estimate)
+    truth, flown = map(_trajectory, tables)
     try:
         truth, flown = sync.associate_trajectories(truth, flown, max_diff=max_diff_s)
         flown = _aligned(flown, truth, alignment)
@@ -119,15 +123,41 @@ def _evaluate(
     except (EvoException, ValueError, np.linalg.LinAlgError) as error:
         raise SlamError(f"evo cannot compare '{estimate}' with '{reference}': {error}") from error
     return Evaluation(
-        alignment, truth.num_poses, statistics, errors, times, _positions(truth), _positions(flown)
+        alignment,
+        truth.num_poses,
+        statistics,
+        errors,
+        times,
+        _positions(truth),
+        _positions(flown),
+        by_rows,
     )
 
 
-def _trajectory(path: Path) -> Trajectory:
-    """Reads a TUM file as evo's trajectory."""
+def _tables(reference: Path, estimate: Path) -> tuple[list[np.ndarray], bool]:
+    """Reads both, and returns whether their rows are paired in the place of their times."""
+    paths = [reference, estimate]
+    counts = [trajectory_file.count_without_times(path) for path in paths]
+    if not any(counts):
+        return [trajectory_file.read(path) for path in paths], False
+    times = np.arange(max(counts)) / _KITTI_RATE
+    for path, count in zip(paths, counts):
+        if not count:
+            times = trajectory_file.read(path)[:, 0]
+    for path, count in zip(paths, counts):
+        if count not in (0, len(times)):
+            raise SlamError(
+                f"'{path}' has {count} poses without times, and the other file {len(times)}: only "
+                f"as many are compared row by row; put {path.stem}_times.txt beside it, one time "
+                "[s] in each row"
+            )
+    return [trajectory_file.read(path, times) for path in paths], True
+
+
+def _trajectory(table: np.ndarray) -> Trajectory:
+    """Returns a table (T, 8) as evo's trajectory."""
     from evo.core.trajectory import PoseTrajectory3D
 
-    table = trajectory_file.read(path)
     return PoseTrajectory3D(table[:, 1:4], np.roll(table[:, 4:], 1, axis=1), table[:, 0])
 
 

@@ -24,6 +24,7 @@ from scipy.spatial.transform import Rotation
 
 from xtdrone_core import resources
 from xtdrone_core.runs.parent import tied
+from xtdrone_mavros.inputs.fields import quat, time_us, xyz
 from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 
@@ -119,11 +120,7 @@ class Topics:
             pose = message
             for name in path.split("."):
                 pose = getattr(pose, name)
-            answers.pose(
-                message.header.stamp.to_nsec() // 1000,
-                [getattr(pose.position, axis) for axis in "xyz"],
-                [getattr(pose.orientation, axis) for axis in "xyzw"],
-            )
+            answers.pose(time_us(message.header), xyz(pose.position), quat(pose.orientation))
 
         kind = getattr(importlib.import_module(module), name)
         self.pose = rospy.Subscriber(args.pose, kind, on_pose, queue_size=50)

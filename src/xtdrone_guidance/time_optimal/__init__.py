@@ -1,0 +1,1 @@
+"""Time-optimal flights of multirotors, planned with the whole rigid body."""
