@@ -5,7 +5,7 @@ rolling moment, rigid body. `physics` keeps the vehicles in the scratch for 100 
 commands), `gym` goes through Gymnasium's vector interface, with observations, rewards, ends and
 resets after each 5 steps under body rates and thrust (its figure counts those, not the steps of
 4 ms), `controlled` writes the state out after each action of 5 steps, with the flight stack's
-loops; `geometric` has those of Aerial Gym. crazyflow steps as many
+loops; `geometric` has those of Aerial Gym, `indi` the flight stack's INDI. crazyflow steps as many
 drones at the same rate under attitude control; it is installed into a virtual environment of its
 own, .setup/crazyflow; without network and without that folder its rows are skipped.
 
@@ -37,6 +37,7 @@ WHAT = {
     "physics": ("actuator", "px4", 100),
     "controlled": ("velocity", "px4", 5),
     "geometric": ("velocity", "geometric", 5),
+    "indi": ("velocity", "indi", 5),
     "controlled, 20 steps": ("velocity", "px4", 20),
 }
 

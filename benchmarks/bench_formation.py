@@ -84,7 +84,7 @@ def write_errors(simulator: str, n: int, summary: dict) -> results.Work:
     work = results.Work()
     work.count("vehicles landed", n if summary.get("landed", summary.get("done")) else 0, n)
     work.count("formations flown", len(summary["formations"]), len(shapes(n).split(",")))
-    least = summary["min_separation_m"]
+    minimum = summary["min_separation_m"]
     for name, field, unit in NAMES:
         results.replace(
             name,
@@ -94,7 +94,9 @@ def write_errors(simulator: str, n: int, summary: dict) -> results.Work:
             ],
             work,
         )
-    results.replace("formation_separation", [({"n": n, "simulator": simulator}, least, "m")], work)
+    results.replace(
+        "formation_separation", [({"n": n, "simulator": simulator}, minimum, "m")], work
+    )
     print(
         f"n {n:4d} {simulator}: "
         + "; ".join(
@@ -103,7 +105,7 @@ def write_errors(simulator: str, n: int, summary: dict) -> results.Work:
             "at most".format(**row)
             for row in summary["formations"]
         )
-        + f"; at least {least} m apart",
+        + f"; at least {minimum} m apart",
         flush=True,
     )
     return work

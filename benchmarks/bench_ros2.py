@@ -105,7 +105,7 @@ def measured(program, n, rate, seconds, topics, work):
     irregular = [
         one.topic
         for one in heard.values()
-        if one.topic.startswith("/drone") and "gps" not in one.topic and one.most != one.least
+        if one.topic.startswith("/drone") and "gps" not in one.topic and one.maximum != one.minimum
     ]
     count = sum(one.count for one in heard.values())
     work.count("topics heard", sum(one.count > 0 for one in heard.values()), len(topics))

@@ -15,13 +15,13 @@ class Separation(xd.Observer):
     period_us = 20_000
 
     def __init__(self):
-        self.least = np.inf
+        self.minimum = np.inf
 
     def on_step(self, t_us, state, sensors):
         apart = np.linalg.norm(state.pos[:, None] - state.pos, axis=2)
         np.fill_diagonal(apart, np.inf)
         if state.pos[:, 2].min() > 1.0:
-            self.least = min(self.least, apart.min())
+            self.minimum = min(self.minimum, apart.min())
 
 
 def tell(t_us, event, **values):
@@ -35,4 +35,4 @@ separation = Separation()
 scenario = xd.Scenario(vehicles="iris*9")
 with xd.Simulation(scenario, agent=agent, observers=[separation]) as sim:
     sim.run()
-    print(f"landed after {sim.time:.1f} s; no two were nearer than {separation.least:.2f} m")
+    print(f"landed after {sim.time:.1f} s; no two were nearer than {separation.minimum:.2f} m")

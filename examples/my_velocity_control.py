@@ -34,8 +34,8 @@ class Gentle(Memory):
         force = acc + [0.0, 0.0, GRAVITY]
         force[:, 2] = np.clip(force[:, 2], 0.05 * GRAVITY, 1.6 * GRAVITY)
         side = np.linalg.norm(force[:, :2], axis=1)
-        most = np.tan(np.radians(12)) * force[:, 2]
-        force[:, :2] *= np.minimum(1.0, most / np.maximum(side, 1e-9))[:, None]
+        maximum = np.tan(np.radians(12)) * force[:, 2]
+        force[:, :2] *= np.minimum(1.0, maximum / np.maximum(side, 1e-9))[:, None]
         up = force / np.linalg.norm(force, axis=1, keepdims=True)
         heading = Rotation.from_quat(estimator.quat).as_euler("ZYX")[:, 0]
         yaw = np.where(np.isfinite(p["sp_yaw"]), p["sp_yaw"], heading)

@@ -24,10 +24,10 @@ class Helix(FlightAgent):
     def __init__(
         self,
         n=1,
-        radius: Annotated[float, Option("of the helix", unit="m", least=0.5, most=20.0)] = 2.0,
-        top: Annotated[float, Option("above the start", unit="m", least=4.0, most=50.0)] = 6.0,
-        turns: Annotated[int, Option("from bottom to top", least=1, most=100)] = 3,
-        period: Annotated[float, Option("of a turn", unit="s", least=4.0)] = 8.0,
+        radius: Annotated[float, Option("of the helix", unit="m", minimum=0.5, maximum=20.0)] = 2.0,
+        top: Annotated[float, Option("above the start", unit="m", minimum=4.0, maximum=50.0)] = 6.0,
+        turns: Annotated[int, Option("from bottom to top", minimum=1, maximum=100)] = 3,
+        period: Annotated[float, Option("of a turn", unit="s", minimum=4.0)] = 8.0,
         on_event=None,
     ):
         super().__init__(n, BOTTOM, land_from=top, on_event=on_event)

@@ -22,9 +22,13 @@ class Chase(FlightAgent):
     def __init__(
         self,
         n=3,
-        radius: Annotated[float, Option("of the circle", unit="m", least=2.0, most=50.0)] = 6.0,
-        period: Annotated[float, Option("of a lap", unit="s", least=10.0, most=600.0)] = 20.0,
-        gap: Annotated[float, Option("to the vehicle ahead", unit="m", least=1.0, most=20.0)] = 2.0,
+        radius: Annotated[
+            float, Option("of the circle", unit="m", minimum=2.0, maximum=50.0)
+        ] = 6.0,
+        period: Annotated[float, Option("of a lap", unit="s", minimum=10.0, maximum=600.0)] = 20.0,
+        gap: Annotated[
+            float, Option("to the vehicle ahead", unit="m", minimum=1.0, maximum=20.0)
+        ] = 2.0,
         on_event=None,
     ):
         super().__init__(n, height=4.0, on_event=on_event)

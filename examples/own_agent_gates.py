@@ -28,10 +28,10 @@ class Gates(FlightAgent):
         ] = GATES,
         within: Annotated[
             float,
-            Option("of a gate's centre that counts as through", unit="m", least=0.1, most=5.0),
+            Option("of a gate's centre that counts as through", unit="m", minimum=0.1, maximum=5.0),
         ] = 0.4,
         time_out: Annotated[
-            float, Option("after which a gate was missed", unit="s", least=1.0, most=600.0)
+            float, Option("after which a gate was missed", unit="s", minimum=1.0, maximum=600.0)
         ] = 15.0,
         on_event=None,
     ):

@@ -25,7 +25,9 @@ class Listener(FlightAgent):
         self,
         n=1,
         topic: Annotated[str, Option("of the goals, geometry_msgs/Point [m], ENU")] = "/goal",
-        duration: Annotated[float, Option("in the air", unit="s", least=1.0, most=3600.0)] = 60.0,
+        duration: Annotated[
+            float, Option("in the air", unit="s", minimum=1.0, maximum=3600.0)
+        ] = 60.0,
         on_event=None,
     ):
         super().__init__(n, height=3.0, on_event=on_event)

@@ -310,8 +310,8 @@ def allowed(kind, option) -> str:
         return ", ".join(option.choices)
     if kind in (int, float):
         what = "whole number" if kind is int else "number"
-        low = f" from {option.least:g}" if option.least > float("-inf") else ""
-        return what + low + (f" to {option.most:g}" if option.most < float("inf") else "")
+        low = f" from {option.minimum:g}" if option.minimum > float("-inf") else ""
+        return what + low + (f" to {option.maximum:g}" if option.maximum < float("inf") else "")
     return "true, false" if kind is bool else "text"
 
 

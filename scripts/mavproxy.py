@@ -167,10 +167,10 @@ def check_way(folder, items) -> None:
     for k, item in enumerate(items):
         position = item.position(origin, np.zeros(3))
         if item.command == LAND:
-            miss, most = np.hypot(*(pos[-1] - position)[:2]), TOUCH_DOWN
+            miss, maximum = np.hypot(*(pos[-1] - position)[:2]), TOUCH_DOWN
         else:
-            miss, most = np.linalg.norm(pos - position, axis=1).min(), RADIUS
-        if miss > most:
+            miss, maximum = np.linalg.norm(pos - position, axis=1).min(), RADIUS
+        if miss > maximum:
             raise Failed(f"item {k} was missed by {miss:.2f} m")
     step("every waypoint passed")
 

@@ -62,7 +62,7 @@ def responses(page):
     page.table("check", "measured", "bound", "holds")
     up = flown.states[4000, 2] - 2.0
     turn = flown.states[13_900, 5]
-    for what, value, least, most in (
+    for what, value, minimum, maximum in (
         ("20 s of hover: largest change of a state", moved, 0.0, 1e-9),
         ("height after 1 s of 0.6 stick, k_z = 2.8 mm a step [m]", up, 1.65, 1.70),
         ("yaw after 1 s of 0.5 stick, k_ψ = 2.7 mrad a step [rad]", turn, 1.349, 1.351),
@@ -72,8 +72,8 @@ def responses(page):
         page.row(
             what,
             f"{value:.4g}",
-            f"{least:g} to {most:g}",
-            page.holds(f"{what} {value:.4g}", least <= value <= most),
+            f"{minimum:g} to {maximum:g}",
+            page.holds(f"{what} {value:.4g}", minimum <= value <= maximum),
         )
     page.add("")
     figure, rows = rows_of("sticks by turns, Table 2")
@@ -165,7 +165,7 @@ def lockstep(page):
     t_s = (table[:, 0] - begin) * 1e-6
     wanted = simulate(agent.script(), TABLE_2, start=HIGH).axes[np.rint(t_s * 1e3).astype(int)]
     page.table("axis", "RMS difference", "largest", "bound of the RMS", "holds")
-    for name, unit, scale, most, one, two in zip(
+    for name, unit, scale, maximum, one, two in zip(
         AXES, UNITS, SCALES, (0.15, 4.0, 1.0, 1.5), flown.T, wanted.T
     ):
         apart = scale * np.abs(one - two)
@@ -174,8 +174,8 @@ def lockstep(page):
             f"{name} [{unit}]",
             f"{rms:.3g}",
             f"{apart.max():.3g}",
-            f"{most:g}",
-            page.holds(f"{name} {rms:.3g} {unit}", rms <= most),
+            f"{maximum:g}",
+            page.holds(f"{name} {rms:.3g} {unit}", rms <= maximum),
         )
     page.add("")
     figure, rows = rows_of("Agent on models/tello, and the offline simulator")

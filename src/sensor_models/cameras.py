@@ -349,9 +349,9 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
     fov = v.pop("horizontal_fov")
     is_fisheye = distortion_model == EQUIDISTANT
     if not 0 < fov < (2.0 if is_fisheye else 1.0) * math.pi:
-        most = "2 pi" if is_fisheye else "pi"
+        maximum = "2 pi" if is_fisheye else "pi"
         raise SensorError(
-            f"horizontal_fov {fov:g} of '{block.name}' is not allowed: give 0 to {most}"
+            f"horizontal_fov {fov:g} of '{block.name}' is not allowed: give 0 to {maximum}"
         )
     half = 0.5 * fov
     bent = (

@@ -60,6 +60,7 @@ from .modes.follow_target import FollowTarget
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
+from .navigation.orbit import Orbits
 from .navigation.preload import preload
 from .options import PARTS, EmbeddedOptions
 from .parameters.constraints import Constraints
@@ -168,6 +169,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         "balance",
         "mixer",
         "navigator",
+        "orbits",
         "flight",
         "arming_checks",
         "failsafes",
@@ -271,6 +273,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         clock, origin, outbox = self.clock, self.origin, self.outbox
         modes = flight_modes()
         self.navigator = Navigator(status, parameters, estimator, laws(modes, "multicopter"))
+        self.orbits = Orbits(status, parameters, estimator, self.navigator, outbox)
         self.fixed_wing = FixedWing(
             fleet, status, parameters, estimator, origin, laws(modes, "fixed_wing")
         )
@@ -295,6 +298,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             parameters,
             estimator,
             self.navigator,
+            self.orbits,
             self.missions,
             self.flight,
             clock,
@@ -327,6 +331,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.failsafes,
             self.missions,
             self.navigator,
+            self.orbits,
             self.flight,
             clock,
             origin,
@@ -543,21 +548,26 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     def _control(self, dt: float) -> None:
         """Turns the set-points of the modes into actuator commands."""
-        p, values = self.status, self.parameters.values
+        status, values = self.status, self.parameters.values
         for feedback in self._feedback:
-            feedback.step(p, self.estimator, self.readings.sensors, self.commands, dt)
+            feedback.step(status, self.estimator, self.readings.sensors, self.commands, dt)
         if self.clock.any_due(LOOP_US):
             for loop in (self.position_control, self.velocity_control):
-                loop.step(p, values, self.estimator, LOOP_S)
+                loop.step(status, values, self.estimator, LOOP_S)
         self.vtol.blend()
         for loop in (self.attitude_control, self.rate_control):
-            loop.step(p, values, self.estimator, dt)
-        self.balance.step(p, self.commands, dt)
-        self.mixer.step(p, values, self.estimator, dt, self.commands)
+            loop.step(status, values, self.estimator, dt)
+        self.balance.step(status, self.commands, dt)
+        self.mixer.step(status, values, self.estimator, dt, self.commands)
         self.vtol.mix(dt, self.commands)
         self.drive.mix(self.commands)
         finish(
-            p, self.offboard.actuators, self.offboard.own, self._rest, self.commands, self._flying
+            status,
+            self.offboard.actuators,
+            self.offboard.own,
+            self._rest,
+            self.commands,
+            self._flying,
         )
         self.mount.apply(self.commands, dt)
         self._rotor_monitor.step(
@@ -570,22 +580,22 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.failsafes.failed_rotor,
         )
         if self.actuator_test.running:
-            self.actuator_test.apply(p["armed"], self.clock.t_us, self.commands)
+            self.actuator_test.apply(status["armed"], self.clock.t_us, self.commands)
         self.failures.stop_motors(self.commands)
 
     def estimates(self) -> Estimates:
         """The current estimates; the arrays are the autopilot's own, not copies."""
-        e, p = self.estimator, self.status
+        estimator, status = self.estimator, self.status
         return Estimates(
             self.clock.t_us,
-            e.pos,
-            e.quat,
-            e.vel,
-            e.ang_vel,
-            p["armed"],
-            p["landed"],
-            p["mode"],
-            p["ready"],
+            estimator.pos,
+            estimator.quat,
+            estimator.vel,
+            estimator.ang_vel,
+            status["armed"],
+            status["landed"],
+            status["mode"],
+            status["ready"],
         )
 
     def apply(self, set_points: SetPoints) -> None:
@@ -688,7 +698,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         Args:
             due: (N,) bool, the vehicles meant.
         """
-        p, sensors = self.status, self.readings.sensors
+        status, sensors = self.status, self.readings.sensors
         if self.links is not None and self.handlers is not None:
             if self.clock.t_us % _FORGET_PEERS_US == 0:
                 self.links.forget_silent_peers(self.clock.t_us)
@@ -696,10 +706,10 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self._constraints.step()
         whole = bool(due.all())  # a slice copies no records
         self.battery.step(
-            p["armed"],
+            status["armed"],
             sensors.battery_voltage,
             sensors.battery_current,
-            thrust_normalised(p),
+            thrust_normalised(status),
             PERIOD_US * 1e-6,
             slice(None) if whole else due,
         )
@@ -709,5 +719,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.arming_checks.step(due)
         self.failsafes.act(changes)
         self.follow_target.step(due)
-        p["ready"] = np.where(due, self.arming_checks.ready & self.estimator.ready, p["ready"])
+        status["ready"] = np.where(
+            due, self.arming_checks.ready & self.estimator.ready, status["ready"]
+        )
         self.commander.move_home(due)

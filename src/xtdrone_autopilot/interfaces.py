@@ -226,7 +226,7 @@ class ControlLoop(Protocol):
 
     sp_thrust [N] is along the body's z axis, sp_torque [N m] about the body's
     axes. NaN in sp_pos, sp_vel, sp_acc, sp_yaw and sp_yaw_rate means 'not
-    controlled'. `ramp` (0..1) is the share of thrust allowed during take-off;
+    controlled'. `ramp` (0..1) is the fraction of thrust allowed during take-off;
     integrators should rest while `landed`.
 
     The loops of position and velocity step every 8 ms, those of attitude and rates and the mixer

@@ -41,6 +41,7 @@ class CpuBackend:
             status=np.tile(loops.status, environments),
             parameters=np.tile(loops.parameters, environments),
             allocation=repeated(loops.allocation, environments),
+            indi_model=repeated(loops.indi_model, environments),
         )
         self._chunks = _OfThread()
         self._flat = (
@@ -179,8 +180,8 @@ class CpuBackend:
         if self._chunks.own is None:
             self._chunks.own = steps.new_chunk(
                 self._chunk_records,
-                self._chunk_loops.status,
+                self._chunk_loops,
+                self._batch.loop_state,
                 self._batch.action.shape[2],
-                self._batch.loop_state.values.shape[2],
             )
         return self._chunks.own

@@ -17,6 +17,7 @@ from xtdrone_autopilot.control.allocation import vector_fleet
 from xtdrone_autopilot.state.clock import LOOP_US
 from xtdrone_dynamics.compiled import Kernel
 from xtdrone_dynamics.lanes import LANES, Target
+from xtdrone_guidance.indi.wrench import turn_columns
 
 from .arrays import STEP_US, BatchState, Variation
 from .description import BatchDescription
@@ -51,7 +52,7 @@ def _device(plain: Callable[..., Any]) -> Kernel:
 
 
 def _no_vectoring(*_: object) -> None:
-    """Stands for vector_fleet(), which no vehicle on the device needs."""
+    """Stands for vector_fleet() and turn_columns(), which no vehicle on the device needs."""
 
 
 class _Functions(Target):
@@ -63,7 +64,7 @@ class _Functions(Target):
         return _device(plain)
 
     def _value(self, value: Any, names: set[str]) -> Any:  # as Target's
-        if value is vector_fleet:  # allocates by linear algebra that the device lacks
+        if value in (vector_fleet, turn_columns):  # of tilting rotors; linear algebra is lacking
             return _device(_no_vectoring)
         return super()._value(value, names)
 
@@ -205,6 +206,11 @@ def step_others(
         chunks.speed_limit[own],
         chunks.density[own],
         chunks.rows[own],
+        chunks.indi[own],
+        chunks.columns[own],
+        chunks.poses[own],
+        chunks.indi_joint_pos[own],
+        chunks.exerted[own],
     )
     for e in range(own, which.size, chunks.pos.shape[0]):
         if not clear[e]:
@@ -303,7 +309,7 @@ def copy_to_device(batch: BatchDescription, place: Place) -> DeviceCopies:
     action = place(batch.action)
     blocks = min(BLOCKS, -(-environments * batch.vehicles // LANES))
     rotor_rows = batch.lanes.rotor.shape[1], ROTOR_ROWS
-    one = new_chunk(batch.records, batch.loops.status, action.shape[2], loop_state.values.shape[2])
+    one = new_chunk(batch.records, batch.loops, batch.loop_state, action.shape[2])
     workers = min(WORKERS, -(-environments // THREADS) * THREADS)
     # With threads side by side in memory, so that what they read lies together.
     chunks = Chunk(

@@ -71,9 +71,9 @@ class Randomisation:
         )
 
 
-def between(a: Randomisation, b: Randomisation, fraction: float) -> Randomisation:
+def between(first: Randomisation, b: Randomisation, fraction: float) -> Randomisation:
     """Interpolates the widths of two randomisations; fraction 0 gives `a`, 1 gives `b`."""
-    widths = (1.0 - fraction) * a.widths() + fraction * b.widths()
+    widths = (1.0 - fraction) * first.widths() + fraction * b.widths()
     return Randomisation(tuple(widths[:3]), *widths[3:].tolist())
 
 

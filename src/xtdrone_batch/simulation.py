@@ -93,7 +93,8 @@ class BatchSimulation:
                 poses 'iris@0,0,1'.
             environments: How many environments.
             action: What an action commands: one of control.LEVELS.
-            controller: 'px4' (the flight stack's loops) or 'geometric' (Aerial Gym's).
+            controller: 'px4' (the flight stack's loops), 'indi' (its INDI) or 'geometric' (Aerial
+                Gym's).
             sub_steps: Number of sub-steps of 4 ms in one step().
             scenes: What stands in the environments: Scenes, or a World (of a world file) that
                 makes each environment anew at its reset; None for a ground.
@@ -126,7 +127,7 @@ class BatchSimulation:
         self._check_device(device)
         level = level_of(action, self.model)
         self.action_names = level.fields
-        self._check_memory(REALS[dtype])
+        self._check_memory(REALS[dtype], controller)
         self._world = scenes if isinstance(scenes, World) else None
         self._world_streams = np.zeros((self.environments, 4), dtype=np.uint64)
         if isinstance(scenes, World):
@@ -432,11 +433,11 @@ class BatchSimulation:
             clear=np.zeros(self.environments, dtype=np.bool_),
         )
 
-    def _check_memory(self, real: type) -> None:
+    def _check_memory(self, real: type, controller: str) -> None:
         """Refuses what would not fit: the system would end the process later, without a word."""
         one = _bytes(
             new_state(self.model, 1, real),
-            make_loops(self.model, 1, LEVELS["position"], "px4", real)[1],
+            make_loops(self.model, 1, LEVELS["position"], controller, real)[1],
         )
         # The action, how vehicles differ, rows and streams take about as much again.
         needed, free = 2 * one * self.environments, psutil.virtual_memory().available

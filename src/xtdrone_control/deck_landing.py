@@ -51,22 +51,22 @@ class DeckLandingAgent(BaseAgent):
         self,
         n: int = 2,
         speed: Annotated[
-            float, Option("of the rovers and boats", unit="m/s", least=0.0, most=1.4)
+            float, Option("of the rovers and boats", unit="m/s", minimum=0.0, maximum=1.4)
         ] = 1.0,
         height: Annotated[
             float,
             Option(
                 "from which the descent begins, above the carrier's origin",
                 unit="m",
-                least=3.0,
-                most=50.0,
+                minimum=3.0,
+                maximum=50.0,
             ),
         ] = 5.0,
         carry: Annotated[
-            float, Option("time that they are carried on", unit="s", least=0.0, most=3600.0)
+            float, Option("time that they are carried on", unit="s", minimum=0.0, maximum=3600.0)
         ] = 5.0,
         time_out: Annotated[
-            float, Option("of the whole flight", unit="s", least=10.0, most=3600.0)
+            float, Option("of the whole flight", unit="s", minimum=10.0, maximum=3600.0)
         ] = 120.0,
         on_event: Callable[..., None] | None = None,
     ):

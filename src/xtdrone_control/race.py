@@ -39,11 +39,13 @@ class RaceAgent(FlightAgent):
         self,
         n: int = 1,
         speed: Annotated[
-            float, Option("largest on the path", unit="m/s", least=0.5, most=30.0)
+            float, Option("largest on the path", unit="m/s", minimum=0.5, maximum=30.0)
         ] = 5.0,
         acceleration: Annotated[
             float,
-            Option("largest across the path, and along it", unit="m/s^2", least=0.2, most=30.0),
+            Option(
+                "largest across the path, and along it", unit="m/s^2", minimum=0.2, maximum=30.0
+            ),
         ] = 4.0,
         plan: Annotated[
             str,
@@ -69,7 +71,7 @@ class RaceAgent(FlightAgent):
             float, Option("least height of a time-optimal plan", unit="m", least=0.05, most=1000.0)
         ] = 0.6,
         laps: Annotated[
-            int | None, Option("how often", least=1, most=MAX_LAPS, unset="the track's")
+            int | None, Option("how often", minimum=1, maximum=MAX_LAPS, unset="the track's")
         ] = None,
         on_event: Callable[..., None] | None = None,
     ):

@@ -163,10 +163,10 @@ def _complete() -> None:
 def _reason(error: OSError) -> str:
     """Explains an error of the operating system."""
     if error.errno == errno.EMFILE:
-        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        maximum, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return (
-            f"too many open files: {most} are allowed here, and each vehicle needs up to "
-            f"{FILES_PER_VEHICLE}; 'ulimit -n {max(4096, 2 * most)}' allows more"
+            f"too many open files: {maximum} are allowed here, and each vehicle needs up to "
+            f"{FILES_PER_VEHICLE}; 'ulimit -n {max(4096, 2 * maximum)}' allows more"
         )
     return f"{error.filename or 'standard output'}: {error.strerror}"
 

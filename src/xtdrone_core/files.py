@@ -48,6 +48,7 @@ DAMAGED = (
 )
 _COMMENT = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
 _PRINTED = re.compile(rb"[^\r\n]")
+_POINTER = b"version https://git-lfs.github.com/spec/"  # how a pointer of Git LFS begins
 _DEPTH = 100  # greatest nesting of lists and mappings
 _VALUES = 1_000_000  # greatest number of values in one document, after its references are expanded
 _YAML = "tag:yaml.org,2002:"
@@ -88,7 +89,7 @@ def kind_of(mode: int) -> str:
 def read_bytes(
     path: Path | str,
     what: str = "file",
-    most: int | None = 64 * MB,
+    maximum: int | None = 64 * MB,
     error: type[XtdroneError] = FileError,
 ) -> bytes:
     """The contents of a regular file.
@@ -96,7 +97,7 @@ def read_bytes(
     Args:
         path: The file.
         what: What it should be, for messages.
-        most: The largest size [bytes]; None for any.
+        maximum: The largest size [bytes]; None for any.
         error: Class of the errors.
 
     Raises:
@@ -106,16 +107,18 @@ def read_bytes(
         with open(path, "rb", opener=_without_waiting) as file:
             status = os.fstat(file.fileno())
             _check_kind(status.st_mode, path, what, error)
-            if most is not None and status.st_size > most:
+            if maximum is not None and status.st_size > maximum:
                 raise error(
                     f"cannot read {what} '{shown(path)}': it has "
-                    f"{status.st_size / MB:.0f} MB, and at most {most / MB:g} MB are read"
+                    f"{status.st_size / MB:.0f} MB, and at most {maximum / MB:g} MB are read"
                 )
-            return file.read() if most is None else file.read(most)
+            data = file.read() if maximum is None else file.read(maximum)
     except OSError as failed:
         raise error(f"cannot read {what} '{shown(path)}': {failed.strerror or failed}") from failed
     except ValueError as failed:  # a NUL in the name
         raise error(f"cannot read {what} '{shown(path)!r}': {failed}") from failed
+    _check_whole(data, path, what, error)
+    return data
 
 
 def check(path: Path | str, what: str = "file", error: type[XtdroneError] = FileError) -> None:
@@ -126,21 +129,36 @@ def check(path: Path | str, what: str = "file", error: type[XtdroneError] = File
     """
     try:
         _check_kind(os.stat(path).st_mode, path, what, error)
+        with open(path, "rb", opener=_without_waiting) as file:
+            begin = file.read(len(_POINTER))
     except (OSError, ValueError) as failed:
         raise error(
             f"cannot read {what} '{shown(path)}': {getattr(failed, 'strerror', None) or failed}"
         ) from failed
+    _check_whole(begin, path, what, error)
+
+
+def _check_whole(data: bytes, path: Path | str, what: str, error: type[XtdroneError]) -> None:
+    """Refuses the pointer that Git leaves in the place of a large file."""
+    if data.startswith(_POINTER):
+        raise error(
+            f"cannot read {what} '{shown(path)}': it is a pointer of Git LFS in place of the file, "
+            "fetch that by 'git lfs pull'"
+        )
 
 
 def read_text(
-    path: Path | str, what: str = "file", most: int = 64 * MB, error: type[XtdroneError] = FileError
+    path: Path | str,
+    what: str = "file",
+    maximum: int = 64 * MB,
+    error: type[XtdroneError] = FileError,
 ) -> str:
     """The text of a regular file, as decode_text(); arguments and errors as of read_bytes().
 
     Raises:
         XtdroneError: As read_bytes(), or it is not text in UTF-8.
     """
-    data = read_bytes(path, what, most, error)
+    data = read_bytes(path, what, maximum, error)
     try:
         return decode_text(data)
     except UnicodeDecodeError as failed:
@@ -167,14 +185,17 @@ def decode_text(data: bytes, errors: str = "strict") -> str:
 
 
 def read_json(
-    path: Path | str, what: str = "file", most: int = 64 * MB, error: type[XtdroneError] = FileError
+    path: Path | str,
+    what: str = "file",
+    maximum: int = 64 * MB,
+    error: type[XtdroneError] = FileError,
 ) -> Data:
     """The plain data of a JSON file; arguments and errors as of read_bytes().
 
     Raises:
         XtdroneError: As read_text() and parse_json().
     """
-    return parse_json(read_text(path, what, most, error), f"{what} '{shown(path)}'", error)
+    return parse_json(read_text(path, what, maximum, error), f"{what} '{shown(path)}'", error)
 
 
 def parse_json(text: str, what: str, error: type[XtdroneError] = FileError) -> Data:
@@ -207,14 +228,17 @@ def parse_json(text: str, what: str, error: type[XtdroneError] = FileError) -> D
 
 
 def read_yaml(
-    path: Path | str, what: str = "file", most: int = 4 * MB, error: type[XtdroneError] = FileError
+    path: Path | str,
+    what: str = "file",
+    maximum: int = 4 * MB,
+    error: type[XtdroneError] = FileError,
 ) -> Data:
     """The plain data of a YAML file; arguments and errors as of read_bytes().
 
     Raises:
         XtdroneError: As read_text() and parse_yaml().
     """
-    return parse_yaml(read_text(path, what, most, error), f"{what} '{shown(path)}'", error)
+    return parse_yaml(read_text(path, what, maximum, error), f"{what} '{shown(path)}'", error)
 
 
 def parse_yaml(text: str, what: str, error: type[XtdroneError] = FileError) -> Data:
@@ -259,14 +283,17 @@ def parse_yaml(text: str, what: str, error: type[XtdroneError] = FileError) -> D
 
 
 def read_xml(
-    path: Path | str, what: str = "file", most: int = 64 * MB, error: type[XtdroneError] = FileError
+    path: Path | str,
+    what: str = "file",
+    maximum: int = 64 * MB,
+    error: type[XtdroneError] = FileError,
 ) -> Element:
     """The root element (lxml's) of an XML file; arguments and errors as of read_bytes().
 
     Raises:
         XtdroneError: As read_bytes() and parse_xml().
     """
-    return parse_xml(read_bytes(path, what, most, error), str(path), error)
+    return parse_xml(read_bytes(path, what, maximum, error), str(path), error)
 
 
 def parse_xml(
@@ -323,7 +350,7 @@ def without_comments(data: bytes) -> bytes:
 def open_zip(
     path: Path | str,
     what: str = "file",
-    most: int = 1024 * MB,
+    maximum: int = 1024 * MB,
     error: type[XtdroneError] = FileError,
 ) -> zipfile.ZipFile:
     """A zip archive, also of NumPy's arrays, that does not unpack to more than `most` bytes.
@@ -331,13 +358,15 @@ def open_zip(
     Raises:
         XtdroneError: As read_bytes(), or it is no archive, or a larger one.
     """
-    data = read_bytes(path, what, most, error)
+    data = read_bytes(path, what, maximum, error)
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except DAMAGED as failed:
         raise error(f"cannot read {what} '{shown(path)}': {failed}") from failed
-    if sum(info.file_size for info in archive.infolist()) > most:
-        raise error(f"cannot read {what} '{shown(path)}': it unpacks to more than {most / MB:g} MB")
+    if sum(info.file_size for info in archive.infolist()) > maximum:
+        raise error(
+            f"cannot read {what} '{shown(path)}': it unpacks to more than {maximum / MB:g} MB"
+        )
     return archive
 
 

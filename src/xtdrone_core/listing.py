@@ -167,7 +167,7 @@ def schema() -> dict[str, Any]:
         }
         if option.choices:
             rule["enum"] = list(option.choices)
-        for key, limit in (("minimum", option.least), ("maximum", option.most)):
+        for key, limit in (("minimum", option.minimum), ("maximum", option.maximum)):
             if abs(limit) < float("inf"):
                 rule[key] = int(limit) if limit == int(limit) else limit
         properties[name] = rule

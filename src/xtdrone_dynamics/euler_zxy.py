@@ -91,32 +91,34 @@ def thrust_direction(roll: float, pitch: float, yaw: float) -> Vector:
 
 @njit
 def accelerations(
-    s: EulerState, thrust: float, t_roll: float, t_pitch: float, t_yaw: float, b: Body
+    state: EulerState, thrust: float, t_roll: float, t_pitch: float, t_yaw: float, body: Body
 ) -> tuple[float, float, float, float, float, float]:
     """Second derivatives of position and angles under thrust, torques and friction, (25)-(27).
 
     Args:
-        s: State.
+        state: State.
         thrust: Along the body's z axis [N].
         t_roll, t_pitch, t_yaw: Torques of the angles [N m].
-        b: The body.
+        body: The body.
 
     Returns:
         x, y, z [m/s^2], roll, pitch, yaw [rad/s^2].
     """
-    dx, dy, dz = thrust_direction(s[3], s[4], s[5])
-    matrix = inertia_matrix(b[1], b[2], b[3], s[3], s[4])
-    cr, cp, cy = coriolis(b[1], b[2], b[3], s[3], s[4], s[9], s[10], s[11])
+    dx, dy, dz = thrust_direction(state[3], state[4], state[5])
+    matrix = inertia_matrix(body[1], body[2], body[3], state[3], state[4])
+    cr, cp, cy = coriolis(
+        body[1], body[2], body[3], state[3], state[4], state[9], state[10], state[11]
+    )
     ar, ap, ay = symmetric_product(
         symmetric_inverse(matrix),
-        t_roll - cr - b[7] * s[9],
-        t_pitch - cp - b[8] * s[10],
-        t_yaw - cy - b[9] * s[11],
+        t_roll - cr - body[7] * state[9],
+        t_pitch - cp - body[8] * state[10],
+        t_yaw - cy - body[9] * state[11],
     )
     return (
-        (thrust * dx - b[4] * s[6]) / b[0],
-        (thrust * dy - b[5] * s[7]) / b[0],
-        (thrust * dz - b[6] * s[8]) / b[0] - b[10],
+        (thrust * dx - body[4] * state[6]) / body[0],
+        (thrust * dy - body[5] * state[7]) / body[0],
+        (thrust * dz - body[6] * state[8]) / body[0] - body[10],
         ar,
         ap,
         ay,
@@ -125,23 +127,29 @@ def accelerations(
 
 @njit
 def euler_step(
-    s: EulerState, thrust: float, t_roll: float, t_pitch: float, t_yaw: float, b: Body, dt: float
+    state: EulerState,
+    thrust: float,
+    t_roll: float,
+    t_pitch: float,
+    t_yaw: float,
+    body: Body,
+    dt: float,
 ) -> EulerState:
     """One step of Euler's explicit method, as published for (30); arguments as accelerations()."""
-    a = accelerations(s, thrust, t_roll, t_pitch, t_yaw, b)
+    a = accelerations(state, thrust, t_roll, t_pitch, t_yaw, body)
     return (
-        s[0] + dt * s[6],
-        s[1] + dt * s[7],
-        s[2] + dt * s[8],
-        s[3] + dt * s[9],
-        s[4] + dt * s[10],
-        s[5] + dt * s[11],
-        s[6] + dt * a[0],
-        s[7] + dt * a[1],
-        s[8] + dt * a[2],
-        s[9] + dt * a[3],
-        s[10] + dt * a[4],
-        s[11] + dt * a[5],
+        state[0] + dt * state[6],
+        state[1] + dt * state[7],
+        state[2] + dt * state[8],
+        state[3] + dt * state[9],
+        state[4] + dt * state[10],
+        state[5] + dt * state[11],
+        state[6] + dt * a[0],
+        state[7] + dt * a[1],
+        state[8] + dt * a[2],
+        state[9] + dt * a[3],
+        state[10] + dt * a[4],
+        state[11] + dt * a[5],
     )
 
 

@@ -235,7 +235,7 @@ def displace(
 
 @njit
 def _derivative(
-    s: State,
+    state: State,
     ax: float,
     ay: float,
     az: float,
@@ -243,13 +243,13 @@ def _derivative(
     inertia: Symmetric,
     inverse: Symmetric,
 ) -> State:
-    qx, qy, qz, qw = s[3], s[4], s[5], s[6]
-    wx, wy, wz = s[10], s[11], s[12]
+    qx, qy, qz, qw = state[3], state[4], state[5], state[6]
+    wx, wy, wz = state[10], state[11], state[12]
     alpha = angular_acceleration(inertia, inverse, wx, wy, wz, torque[0], torque[1], torque[2])
     return (
-        s[7],
-        s[8],
-        s[9],
+        state[7],
+        state[8],
+        state[9],
         0.5 * (qw * wx + qy * wz - qz * wy),
         0.5 * (qw * wy + qz * wx - qx * wz),
         0.5 * (qw * wz + qx * wy - qy * wx),
@@ -264,21 +264,21 @@ def _derivative(
 
 
 @njit
-def _advance(s: State, d: State, h: float) -> State:
+def _advance(state: State, d: State, h: float) -> State:
     return (
-        s[0] + h * d[0],
-        s[1] + h * d[1],
-        s[2] + h * d[2],
-        s[3] + h * d[3],
-        s[4] + h * d[4],
-        s[5] + h * d[5],
-        s[6] + h * d[6],
-        s[7] + h * d[7],
-        s[8] + h * d[8],
-        s[9] + h * d[9],
-        s[10] + h * d[10],
-        s[11] + h * d[11],
-        s[12] + h * d[12],
+        state[0] + h * d[0],
+        state[1] + h * d[1],
+        state[2] + h * d[2],
+        state[3] + h * d[3],
+        state[4] + h * d[4],
+        state[5] + h * d[5],
+        state[6] + h * d[6],
+        state[7] + h * d[7],
+        state[8] + h * d[8],
+        state[9] + h * d[9],
+        state[10] + h * d[10],
+        state[11] + h * d[11],
+        state[12] + h * d[12],
     )
 
 

@@ -136,8 +136,8 @@ class MissionFormation(FormationAgent):
             Option(
                 "largest speed of the followers; above the mission's, so that they can catch up",
                 unit="m/s",
-                least=0.1,
-                most=100.0,
+                minimum=0.1,
+                maximum=100.0,
             ),
         ] = 12.0,
         **options: Any,  # those of FormationAgent, each of its own type
@@ -213,18 +213,18 @@ class PathFormation(FormationAgent):
         ],
         formation: Annotated[str, FORMATION] = "V",
         path_speed: Annotated[
-            float, Option("of the leader", unit="m/s", least=0.01, most=100.0)
+            float, Option("of the leader", unit="m/s", minimum=0.01, maximum=100.0)
         ] = 3.0,
         path_acceleration: Annotated[
-            float, Option("of the leader", unit="m/s^2", least=0.01, most=100.0)
+            float, Option("of the leader", unit="m/s^2", minimum=0.01, maximum=100.0)
         ] = 1.0,
         speed_limit: Annotated[
             float,
             Option(
                 "largest speed of the followers; above path_speed, so that they can catch up",
                 unit="m/s",
-                least=0.1,
-                most=100.0,
+                minimum=0.1,
+                maximum=100.0,
             ),
         ] = 8.0,
         **options: Any,  # those of FormationAgent, each of its own type

@@ -267,9 +267,9 @@ def print_report(fields: dict[str, Any]) -> None:
             f"mission      {row['path_m']:.0f} m flown, slot error "
             f"{row['rms_slot_error_m']:.3f} m RMS, {row['max_slot_error_m']:.3f} m at most"
         )
-    least = fields["min_separation_m"]
+    minimum = fields["min_separation_m"]
     print(
-        f"least separation {'-' if least is None else f'{least:.2f} m'}, "
+        f"least separation {'-' if minimum is None else f'{minimum:.2f} m'}, "
         f"{'all landed' if fields['landed'] else 'not all landed'}"
     )
     if "messages_sent" in fields:

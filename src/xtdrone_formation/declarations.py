@@ -62,7 +62,7 @@ TRANSITION_SPEED = Argument(
     "transition_speed",
     float,
     3.0,
-    Option("largest speed of a transition", unit="m/s", least=0.01, most=100.0),
+    Option("largest speed of a transition", unit="m/s", minimum=0.01, maximum=100.0),
 )
 
 
@@ -74,18 +74,18 @@ class Shape:
         None,
         "minimum distance between two vehicles",
         unit="m",
-        least=0.0,
-        most=MAX_SCALE,
+        minimum=0.0,
+        maximum=MAX_SCALE,
         unset="the formation's; 0 as well",
     )
-    scale: float = option(1.0, "factor on all offsets", least=0.0, most=MAX_SCALE)
-    rotation: float = option(0.0, "about the up axis", unit="deg", least=-3600.0, most=3600.0)
+    scale: float = option(1.0, "factor on all offsets", minimum=0.0, maximum=MAX_SCALE)
+    rotation: float = option(0.0, "about the up axis", unit="deg", minimum=-3600.0, maximum=3600.0)
     rise: float = option(
         0.0,
         "of all slots above the leader, for one on the ground",
         unit="m",
-        least=0.0,
-        most=MAX_SCALE,
+        minimum=0.0,
+        maximum=MAX_SCALE,
     )
 
 
@@ -93,14 +93,14 @@ class Shape:
 class Radio:
     """Properties of the links between vehicles."""
 
-    delay: float = option(0.0, "of packets between vehicles", unit="s", least=0.0, most=60.0)
-    loss: float = option(0.0, "fraction of the packets that is lost", least=0.0, most=1.0)
-    range: float = option(math.inf, "of the radio; inf = no limit", unit="m", least=0.0)
+    delay: float = option(0.0, "of packets between vehicles", unit="s", minimum=0.0, maximum=60.0)
+    loss: float = option(0.0, "fraction of the packets that is lost", minimum=0.0, maximum=1.0)
+    range: float = option(math.inf, "of the radio; inf = no limit", unit="m", minimum=0.0)
     leader_lost: tuple[float, ...] = option(
         (),
         "begin and end of an outage of the leader's packets, simulated time",
         unit="s",
-        least=0.0,
+        minimum=0.0,
         metavar="FROM,TO",
     )
     seed: int = 1  # seed of the losses

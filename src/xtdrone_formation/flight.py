@@ -50,7 +50,10 @@ class FormationFlight(FlightAgent, Configured):
         hold: Annotated[
             float,
             Option(
-                "time to hold a formation after it has settled", unit="s", least=0.0, most=3600.0
+                "time to hold a formation after it has settled",
+                unit="s",
+                minimum=0.0,
+                maximum=3600.0,
             ),
         ] = 8.0,
         interval: Annotated[
@@ -58,15 +61,18 @@ class FormationFlight(FlightAgent, Configured):
             Option(
                 "fixed time from one formation to the next",
                 unit="s",
-                least=0.1,
-                most=36e3,
+                minimum=0.1,
+                maximum=36e3,
                 unset="until it has settled and was held",
             ),
         ] = None,
         time_out: Annotated[
             float,
             Option(
-                "time to settle after the end of a transition", unit="s", least=0.1, most=3600.0
+                "time to settle after the end of a transition",
+                unit="s",
+                minimum=0.1,
+                maximum=3600.0,
             ),
         ] = 30.0,
         on_event: Callable[..., None] | None = None,

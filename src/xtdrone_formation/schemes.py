@@ -55,30 +55,42 @@ class SelfState:
 class FollowerParameters:
     """Parameters of the followers' control laws."""
 
-    gain: float = option(1.0, "of the slot error", unit="1/s", least=0.0, most=100.0)
+    gain: float = option(1.0, "of the slot error", unit="1/s", minimum=0.0, maximum=100.0)
     damping: float = option(
-        2.0, "of velocity differences, in acceleration laws", unit="1/s", least=0.0, most=100.0
+        2.0, "of velocity differences, in acceleration laws", unit="1/s", minimum=0.0, maximum=100.0
     )
     speed_limit: float = option(
-        5.0, "largest speed of the followers", unit="m/s", least=0.0, most=100.0
+        5.0, "largest speed of the followers", unit="m/s", minimum=0.0, maximum=100.0
     )
     acceleration_limit: float = option(
-        4.0, "largest acceleration, in acceleration laws", unit="m/s^2", least=0.0, most=100.0
+        4.0, "largest acceleration, in acceleration laws", unit="m/s^2", minimum=0.0, maximum=100.0
     )
     avoid_gain: float = option(
-        2.0, "repulsion velocity at avoid_distance", unit="m/s", least=0.0, most=100.0
+        2.0, "repulsion velocity at avoid_distance", unit="m/s", minimum=0.0, maximum=100.0
     )
     avoid_radius: float = option(
-        1.4, "within which vehicles repel each other", unit="m", least=0.0, most=1000.0
+        1.4, "within which vehicles repel each other", unit="m", minimum=0.0, maximum=1000.0
     )
     avoid_distance: float = option(
-        1.0, "at which no velocity towards each other remains", unit="m", least=0.0, most=1000.0
+        1.0,
+        "at which no velocity towards each other remains",
+        unit="m",
+        minimum=0.0,
+        maximum=1000.0,
     )
     look_ahead: float = option(
-        0.5, "prediction horizon of the distance to another vehicle", unit="s", least=0.0, most=60.0
+        0.5,
+        "prediction horizon of the distance to another vehicle",
+        unit="s",
+        minimum=0.0,
+        maximum=60.0,
     )
     packet_timeout: float = option(
-        0.5, "after which a sender is assumed to slow down and stop", unit="s", least=0.0, most=60.0
+        0.5,
+        "after which a sender is assumed to slow down and stop",
+        unit="s",
+        minimum=0.0,
+        maximum=60.0,
     )
 
     def __post_init__(self) -> None:
@@ -145,17 +157,21 @@ class Follower(Memory):
         Returns:
             (N, 3) velocity [m/s].
         """
-        p = self.parameters
-        predicted = pos + p.look_ahead * vel
-        i, j = _pairs_near(p.avoid_radius, pos, predicted)
+        parameters = self.parameters
+        predicted = pos + parameters.look_ahead * vel
+        i, j = _pairs_near(parameters.avoid_radius, pos, predicted)
         if len(i) == 0:
             return desired
         gap, predicted_gap = pos[i] - pos[j], predicted[i] - predicted[j]
         gap2 = np.einsum("ik,ik->i", gap, gap)
         distance = np.sqrt(np.minimum(gap2, np.einsum("ik,ik->i", predicted_gap, predicted_gap)))
         away = gap / np.sqrt(np.maximum(gap2, 1e-12))[:, None]
-        urgency = (p.avoid_radius - distance) / (p.avoid_radius - p.avoid_distance)
-        push = p.avoid_gain * urgency[:, None] * (away + 0.5 * np.cross(_PASSING_AXIS, away))
+        urgency = (parameters.avoid_radius - distance) / (
+            parameters.avoid_radius - parameters.avoid_distance
+        )
+        push = (
+            parameters.avoid_gain * urgency[:, None] * (away + 0.5 * np.cross(_PASSING_AXIS, away))
+        )
         change = np.zeros_like(desired)
         for vehicle, direction, sign in ((i, away, 1.0), (j, -away, -1.0)):
             inward = np.minimum(np.einsum("ik,ik->i", desired[vehicle], direction), 0.0)

@@ -39,22 +39,24 @@ class TrajectoryAgent(FlightAgent):
             str, Option("name of a curve, or a .csv with x,y,z in metres in each row")
         ] = "lemniscate",
         lap: Annotated[
-            float, Option("time of a lap of a curve", unit="s", least=0.5, most=3600.0)
+            float, Option("time of a lap of a curve", unit="s", minimum=0.5, maximum=3600.0)
         ] = 6.2832,
-        laps: Annotated[int, Option("how often, of a curve", least=1, most=10_000)] = 3,
+        laps: Annotated[int, Option("how often, of a curve", minimum=1, maximum=10_000)] = 3,
         minimise: Annotated[
             str, Option("between the points of a file", choices=tuple(ORDERS))
         ] = "snap",
         speed: Annotated[
-            float, Option("largest, through points", unit="m/s", least=0.1, most=30.0)
+            float, Option("largest, through points", unit="m/s", minimum=0.1, maximum=30.0)
         ] = 5.0,
         thrust: Annotated[
-            float, Option("largest over the weight, through points", least=1.01, most=10.0)
+            float, Option("largest over the weight, through points", minimum=1.01, maximum=10.0)
         ] = 1.5,
         body_rate: Annotated[
-            float, Option("largest, through points", unit="rad/s", least=0.1, most=20.0)
+            float, Option("largest, through points", unit="rad/s", minimum=0.1, maximum=20.0)
         ] = 3.0,
-        height: Annotated[float, Option("above the start", unit="m", least=0.5, most=1000.0)] = 3.0,
+        height: Annotated[
+            float, Option("above the start", unit="m", minimum=0.5, maximum=1000.0)
+        ] = 3.0,
         on_event: Callable[..., None] | None = None,
     ):
         """Prepares n vehicles; on_event(t_us, name, **values) is called at each event.
@@ -114,21 +116,24 @@ class GuidanceAgent(FlightAgent):
             str, Option("name of a curve, or a .csv with x,y,z in metres in each row")
         ] = "eight",
         closed: Annotated[bool, Option("whether the path of a file is closed")] = False,
-        speed: Annotated[float, Option("largest", unit="m/s", least=0.1, most=30.0)] = 3.0,
+        speed: Annotated[float, Option("largest", unit="m/s", minimum=0.1, maximum=30.0)] = 3.0,
         acceleration: Annotated[
-            float, Option("largest, across and along the path", unit="m/s^2", least=0.1, most=30.0)
+            float,
+            Option("largest, across and along the path", unit="m/s^2", minimum=0.1, maximum=30.0),
         ] = 3.0,
         width: Annotated[
             float,
             Option(
                 "distance from the path at which the field points half towards it",
                 unit="m",
-                least=0.05,
-                most=100.0,
+                minimum=0.05,
+                maximum=100.0,
             ),
         ] = 1.0,
-        laps: Annotated[int, Option("how often, of a closed path", least=1, most=10_000)] = 2,
-        height: Annotated[float, Option("above the start", unit="m", least=0.5, most=1000.0)] = 3.0,
+        laps: Annotated[int, Option("how often, of a closed path", minimum=1, maximum=10_000)] = 2,
+        height: Annotated[
+            float, Option("above the start", unit="m", minimum=0.5, maximum=1000.0)
+        ] = 3.0,
         on_event: Callable[..., None] | None = None,
     ):
         """Prepares n vehicles; on_event(t_us, name, **values) is called at each event.

@@ -146,9 +146,9 @@ class MinimumSnap:
 
 
 def _check_limits(limits: Limits) -> None:
-    for name, least in (("speed", 0.0), ("thrust", 1.0), ("body_rate", 0.0)):
+    for name, minimum in (("speed", 0.0), ("thrust", 1.0), ("body_rate", 0.0)):
         value = getattr(limits, name)
-        if not (np.isfinite(value) and value > least):
+        if not (np.isfinite(value) and value > minimum):
             raise XtdroneError(
-                f"{name} {value:g} of a trajectory is not allowed: give a number above {least:g}"
+                f"{name} {value:g} of a trajectory is not allowed: give a number above {minimum:g}"
             )

@@ -51,11 +51,11 @@ class SplinePath:
             XtdroneError: Too few points, or two neighbours at the same place.
         """
         points = np.asarray(points, dtype=float).reshape(-1, 3)
-        least = 3 if closed else 2
-        if len(points) < least:
+        minimum = 3 if closed else 2
+        if len(points) < minimum:
             kind = "a closed path" if closed else "a path"
             raise XtdroneError(
-                f"{kind} of {len(points)} points is not allowed: give {least} or more"
+                f"{kind} of {len(points)} points is not allowed: give {minimum} or more"
             )
         knots = np.vstack([points, points[:1]]) if closed else points
         legs = np.linalg.norm(np.diff(knots, axis=0), axis=1)

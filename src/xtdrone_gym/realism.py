@@ -108,16 +108,18 @@ def new_measured(environments: int, vehicles: int) -> Measured:
 
 
 @njit(nogil=True)
-def draw_bias(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, m: Measured) -> None:
+def draw_bias(
+    which: np.ndarray, widths: np.ndarray, streams: np.ndarray, measured: Measured
+) -> None:
     """Draws the lasting errors of new episodes."""
     for e in which:
-        for i in range(m.bias.shape[1]):
+        for i in range(measured.bias.shape[1]):
             for kind in range(4):
                 a, b = next_normals(streams[e])
                 c, _ = next_normals(streams[e])
-                m.bias[e, i, kind, 0] = widths[kind, 1] * a
-                m.bias[e, i, kind, 1] = widths[kind, 1] * b
-                m.bias[e, i, kind, 2] = widths[kind, 1] * c
+                measured.bias[e, i, kind, 0] = widths[kind, 1] * a
+                measured.bias[e, i, kind, 1] = widths[kind, 1] * b
+                measured.bias[e, i, kind, 2] = widths[kind, 1] * c
 
 
 @njit(nogil=True)
@@ -157,7 +159,11 @@ def _noisy(
 
 @njit(nogil=True)
 def measure(
-    which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: BatchState, m: Measured
+    which: np.ndarray,
+    widths: np.ndarray,
+    streams: np.ndarray,
+    state: BatchState,
+    measured: Measured,
 ) -> None:
     """Measures some environments' poses.
 
@@ -166,28 +172,36 @@ def measure(
         widths: (4, 2) of Realism.
         streams: (E, 4), advanced.
         state: True poses.
-        m: Measured poses, the output.
+        measured: Measured poses, the output.
     """
     for e in which:
-        for i in range(m.pos.shape[1]):
-            t, bias = streams[e], m.bias[e, i]
-            p, q, u, w = state.pos[e, i], state.quat[e, i], state.vel[e, i], state.ang_vel[e, i]
-            m.pos[e, i, 0], m.pos[e, i, 1], m.pos[e, i, 2] = _noisy(
-                t, widths[0, 0], bias[0], p[0], p[1], p[2]
+        for i in range(measured.pos.shape[1]):
+            stream, bias = streams[e], measured.bias[e, i]
+            pos, quat, vel, ang_vel = (
+                state.pos[e, i],
+                state.quat[e, i],
+                state.vel[e, i],
+                state.ang_vel[e, i],
             )
-            m.vel[e, i, 0], m.vel[e, i, 1], m.vel[e, i, 2] = _noisy(
-                t, widths[1, 0], bias[1], u[0], u[1], u[2]
+            measured.pos[e, i, 0], measured.pos[e, i, 1], measured.pos[e, i, 2] = _noisy(
+                stream, widths[0, 0], bias[0], pos[0], pos[1], pos[2]
             )
-            x, y, z = _noisy(t, widths[2, 0], bias[2], 0.0, 0.0, 0.0)
+            measured.vel[e, i, 0], measured.vel[e, i, 1], measured.vel[e, i, 2] = _noisy(
+                stream, widths[1, 0], bias[1], vel[0], vel[1], vel[2]
+            )
+            x, y, z = _noisy(stream, widths[2, 0], bias[2], 0.0, 0.0, 0.0)
             x, y, z = 0.5 * x, 0.5 * y, 0.5 * z  # a small turn as a quaternion
             length = math.sqrt(1.0 + x * x + y * y + z * z)
-            (m.quat[e, i, 0], m.quat[e, i, 1], m.quat[e, i, 2], m.quat[e, i, 3]) = (
-                quaternion.multiply(
-                    q[0], q[1], q[2], q[3], x / length, y / length, z / length, 1.0 / length
-                )
+            (
+                measured.quat[e, i, 0],
+                measured.quat[e, i, 1],
+                measured.quat[e, i, 2],
+                measured.quat[e, i, 3],
+            ) = quaternion.multiply(
+                quat[0], quat[1], quat[2], quat[3], x / length, y / length, z / length, 1.0 / length
             )
-            m.ang_vel[e, i, 0], m.ang_vel[e, i, 1], m.ang_vel[e, i, 2] = _noisy(
-                t, widths[3, 0], bias[3], w[0], w[1], w[2]
+            measured.ang_vel[e, i, 0], measured.ang_vel[e, i, 1], measured.ang_vel[e, i, 2] = (
+                _noisy(stream, widths[3, 0], bias[3], ang_vel[0], ang_vel[1], ang_vel[2])
             )
 
 

@@ -159,14 +159,18 @@ class View:
 
     def _update(self) -> float:
         """Takes over the state; returns the simulated time since the last image [s]."""
-        e, s, state = self._environment, self._tasks.batch.host_state(), self._state
-        t_us = int(self._tasks.batch.t_us[e])
+        environment, s, state = self._environment, self._tasks.batch.host_state(), self._state
+        t_us = int(self._tasks.batch.t_us[environment])
         if self._past and t_us < self._past[-1][0]:  # another episode
             self._past.clear()
             self._camera.cut()
         dt = 1e-6 * (t_us - self._past[-1][0]) if self._past else 0.0
         state.t_us = t_us
-        state.pos[:], state.quat[:], state.joint_pos[:] = s.pos[e], s.quat[e], s.joint_pos[e]
+        state.pos[:], state.quat[:], state.joint_pos[:] = (
+            s.pos[environment],
+            s.quat[environment],
+            s.joint_pos[environment],
+        )
         self._past.append((t_us, state.pos.copy()))
         while t_us - self._past[0][0] > TRAIL_S * 1e6:
             self._past.pop(0)
@@ -178,10 +182,13 @@ class View:
 
     def _goals(self) -> np.ndarray:
         """Returns the places of the goals (V, 3), of a task that has any."""
-        tasks, e = self._tasks, self._environment
+        tasks, environment = self._tasks, self._environment
         if tasks.task.goal_positions is None:
             return np.zeros((0, 3))
-        return np.asarray(tasks.task.goal_positions(tasks.goal[e], tasks.memory[e]), dtype=float)
+        return np.asarray(
+            tasks.task.goal_positions(tasks.goal[environment], tasks.memory[environment]),
+            dtype=float,
+        )
 
     def _models(self) -> tuple[tuple[WorldModel, ...], np.ndarray]:
         """Returns objects and goals as models with their states; new models after a change."""
@@ -262,7 +269,7 @@ def record(
             tasks.step(act(tasks.observation))
             if k % every == 0:
                 yield view.image(f"reward {tasks.reward[environment].mean():.2f}")
-            if tasks.over[environment]:
+            if tasks.done[environment]:
                 return
 
     try:

@@ -19,7 +19,7 @@ class Rows:
         count: R.
         observation_space, action_space, state_space: Spaces of one row.
         reward: (R,) of the last step.
-        over: (R,) bool, whether that was the last one of an episode.
+        done: (R,) bool, whether that was the last one of an episode.
         truncated: (R,) bool, whether the episode was over for another reason than this
             vehicle: the time, or another vehicle. The state that follows has a value then.
     """
@@ -40,7 +40,7 @@ class Rows:
         self._discount, self._shaping = discount, shaping
         self._potential = np.zeros_like(self.tasks.potential)  # before the next step
         self.reward = np.zeros(self.count, dtype=np.float32)
-        self.over, self.truncated = np.zeros((2, self.count), dtype=np.bool_)
+        self.done, self.truncated = np.zeros((2, self.count), dtype=np.bool_)
         bound = np.tile(spec.per_number("bound"), history + 1) / self.scaling.scale
         width = len(spec.low)
         self.observation_space = Box(-bound, bound)
@@ -65,10 +65,10 @@ class Rows:
         reward = tasks.reward
         if self._discount is not None:
             reward = reward + self._shaping * (self._discount * tasks.potential - self._potential)
-            self._potential[:] = np.where(tasks.over[:, None], tasks.first, tasks.potential)
+            self._potential[:] = np.where(tasks.done[:, None], tasks.first, tasks.potential)
         self.reward = reward.reshape(-1).copy()
-        self.over = self.of_rows(tasks.over)
-        self.truncated = self.over & ~tasks.ended.reshape(-1)
+        self.done = self.of_rows(tasks.done)
+        self.truncated = self.done & ~tasks.ended.reshape(-1)
 
     def observation(self) -> np.ndarray:
         """Returns the observations (R, N)."""

@@ -182,10 +182,10 @@ def put_in_body(
 @njit(inline="always")
 def observe_body(arrays: ObservationArrays, e: int, i: int, out: np.ndarray, k: int) -> int:
     """Writes BODY of a vehicle from place k on; returns the next place."""
-    q, u, w = arrays.quat[e, i], arrays.vel[e, i], arrays.ang_vel[e, i]
-    put_in_body(out, k, BODY[0].bound, q, 0.0, 0.0, 1.0)
-    put_in_body(out, k + 3, BODY[1].bound, q, u[0], u[1], u[2])
-    put(out, k + 6, BODY[2].bound, w[0], w[1], w[2])
+    quat, vel, ang_vel = arrays.quat[e, i], arrays.vel[e, i], arrays.ang_vel[e, i]
+    put_in_body(out, k, BODY[0].bound, quat, 0.0, 0.0, 1.0)
+    put_in_body(out, k + 3, BODY[1].bound, quat, vel[0], vel[1], vel[2])
+    put(out, k + 6, BODY[2].bound, ang_vel[0], ang_vel[1], ang_vel[2])
     return k + BODY_SIZE
 
 
@@ -250,17 +250,17 @@ def observe_others(
     In a frame of attitude q (4,), the nearest first; from place k on. Returns the next place.
     """
     count = arrays.pos.shape[1] - 1
-    p, u, after = arrays.pos[e, i], arrays.vel[e, i], -1.0
+    pos, vel, after = arrays.pos[e, i], arrays.vel[e, i], -1.0
     for n in range(count):
         best, nearest = -1, math.inf
         for j in range(count + 1):  # the nearest of those that are further than the last one
-            square = square_apart(p, arrays.pos[e, j])
+            square = square_apart(pos, arrays.pos[e, j])
             if j != i and after < square < nearest:
                 best, nearest = j, square
         after = nearest
         a, b = arrays.pos[e, best], arrays.vel[e, best]
-        put_in_body(out, k + 3 * n, 20.0, q, a[0] - p[0], a[1] - p[1], a[2] - p[2])
-        put_in_body(out, k + 3 * (count + n), 30.0, q, b[0] - u[0], b[1] - u[1], b[2] - u[2])
+        put_in_body(out, k + 3 * n, 20.0, q, a[0] - pos[0], a[1] - pos[1], a[2] - pos[2])
+        put_in_body(out, k + 3 * (count + n), 30.0, q, b[0] - vel[0], b[1] - vel[1], b[2] - vel[2])
     return k + 6 * count
 
 
@@ -270,9 +270,13 @@ def observe_moving_goal(arrays: ObservationArrays, e: int, i: int, out: np.ndarr
 
     Returns the next place.
     """
-    p, u, g, q = arrays.pos[e, i], arrays.vel[e, i], arrays.goal[e, i], arrays.quat[e, i]
-    put_in_body(out, 0, POSITION_ERROR.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
-    put_in_body(out, 3, VELOCITY_ERROR.bound, q, g[3] - u[0], g[4] - u[1], g[5] - u[2])
+    pos, vel, goal, quat = arrays.pos[e, i], arrays.vel[e, i], arrays.goal[e, i], arrays.quat[e, i]
+    put_in_body(
+        out, 0, POSITION_ERROR.bound, quat, goal[0] - pos[0], goal[1] - pos[1], goal[2] - pos[2]
+    )
+    put_in_body(
+        out, 3, VELOCITY_ERROR.bound, quat, goal[3] - vel[0], goal[4] - vel[1], goal[5] - vel[2]
+    )
     return 6
 
 
@@ -281,14 +285,14 @@ def observe_goal(which: np.ndarray, arrays: ObservationArrays) -> None:
     """Writes an observation of POSITION_ERROR, BODY and the last action."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
-            p, g, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
+            pos, goal, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
             put_in_body(
                 out,
                 0,
                 POSITION_ERROR.bound,
                 arrays.quat[e, i],
-                g[0] - p[0],
-                g[1] - p[1],
-                g[2] - p[2],
+                goal[0] - pos[0],
+                goal[1] - pos[1],
+                goal[2] - pos[2],
             )
             put_action(arrays, e, i, out, observe_body(arrays, e, i, out, 3))

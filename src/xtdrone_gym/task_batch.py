@@ -72,7 +72,7 @@ class TaskBatch:
         reward: (E, V) float32.
         potential: (E, V) float32, by whose change a learner may shape the reward.
         ended: (E, V) bool: which vehicles have failed, or are done.
-        terminated, truncated, over: (E,) bool: one has, the time is out, one of both.
+        terminated, truncated, done: (E,) bool: one has, the time is out, one of both.
         success: (E,) bool, whether the episode counts as a success if it ends now.
         action: (E, V, K) float32, the last one, within its bounds.
         arriving: (E, V, K) float32, the last action with the realism's delay and error.
@@ -142,7 +142,7 @@ class TaskBatch:
         self.final = self.observation.copy()
         self.reward = np.zeros(lead, dtype=np.float32)
         self.potential, self.first = np.zeros((2, *lead), dtype=np.float32)
-        self.terminated, self.truncated, self.over, self.success = np.zeros(
+        self.terminated, self.truncated, self.done, self.success = np.zeros(
             (4, environments), dtype=np.bool_
         )
         self.ended = np.zeros(lead, dtype=np.bool_)
@@ -233,7 +233,7 @@ class TaskBatch:
         for array in (self.action, self.memory):
             array[which] = 0.0
         self._given[:, which] = 0.0
-        for array in (self.ended, self.terminated, self.truncated, self.over):
+        for array in (self.ended, self.terminated, self.truncated, self.done):
             array[which] = False
         self._over(which, self.task.begin, self.reward_arrays, self._limits, self._streams)
         if self.realism.disturbs:
@@ -316,7 +316,7 @@ class TaskBatch:
         np.any(self.ended, axis=1, out=self.terminated)
         np.greater_equal(self.batch.t_us, self.limit_us, out=self.truncated)
         self.truncated &= ~self.terminated
-        np.logical_or(self.terminated, self.truncated, out=self.over)
+        np.logical_or(self.terminated, self.truncated, out=self.done)
         self._observe(self._all)
         self._over(self._all, shift_history, self.seen.observation, self.observation)
 
@@ -326,7 +326,7 @@ class TaskBatch:
         All but observation, goal and memory are those of the step.
         """
         self.step(action)
-        which = np.flatnonzero(self.over)
+        which = np.flatnonzero(self.done)
         if len(which):
             self.final[which] = self.observation[which]
             of_step = (
@@ -335,11 +335,11 @@ class TaskBatch:
                 self.ended,
                 self.terminated,
                 self.truncated,
-                self.over,
+                self.done,
                 self.success,
             )
             kept = [array[which] for array in of_step]
-            self.begin(self.over.copy())
+            self.begin(self.done.copy())
             self.first[which] = self.potential[which]
             for array, values in zip(of_step, kept):
                 array[which] = values

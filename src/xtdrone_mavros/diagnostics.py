@@ -202,18 +202,18 @@ def _battery(vehicle: Vehicle) -> Status:
 
 
 def _time(vehicle: Vehicle) -> Status:
-    t = vehicle.timesync
-    level, words = (OK, "Normal") if t.answers else (ERROR, "No events recorded.")
-    mean = t.round_trips_ns / t.answers if t.answers else 0
+    sync = vehicle.timesync
+    level, words = (OK, "Normal") if sync.answers else (ERROR, "No events recorded.")
+    mean = sync.round_trips_ns / sync.answers if sync.answers else 0
     return (
         level,
         words,
         [
-            ("Timesyncs since startup", t.answers),
-            ("Frequency (Hz)", f"{10.0 * bool(t.answers):f}"),
-            ("Last RTT (ms)", f"{t.round_trip_ns * 1e-6:f}"),
+            ("Timesyncs since startup", sync.answers),
+            ("Frequency (Hz)", f"{10.0 * bool(sync.answers):f}"),
+            ("Last RTT (ms)", f"{sync.round_trip_ns * 1e-6:f}"),
             ("Mean RTT (ms)", f"{mean * 1e-6:f}"),
-            ("Last remote time (s)", f"{t.remote_ns * 1e-9:.9f}"),
-            ("Estimated time offset (s)", f"{t.estimated_ns * 1e-9:.9f}"),
+            ("Last remote time (s)", f"{sync.remote_ns * 1e-9:.9f}"),
+            ("Estimated time offset (s)", f"{sync.estimated_ns * 1e-9:.9f}"),
         ],
     )

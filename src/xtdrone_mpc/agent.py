@@ -31,16 +31,20 @@ class MppiAgent(FlightAgent):
         self,
         n: int = 1,
         curve: Annotated[str, Option("the curve", choices=tuple(CURVES))] = "eight",
-        lap: Annotated[float, Option("time of a lap", unit="s", least=0.5, most=3600.0)] = 6.2832,
-        laps: Annotated[int, Option("how often", least=1, most=10_000)] = 2,
+        lap: Annotated[
+            float, Option("time of a lap", unit="s", minimum=0.5, maximum=3600.0)
+        ] = 6.2832,
+        laps: Annotated[int, Option("how often", minimum=1, maximum=10_000)] = 2,
         cost: Annotated[
             str, Option("of a future: follow, or module:function of a compiled function")
         ] = "follow",
         rollouts: Annotated[
-            int, Option("futures that are tried at each decision", least=8, most=1 << 20)
+            int, Option("futures that are tried at each decision", minimum=8, maximum=1 << 20)
         ] = 1024,
-        horizon: Annotated[int, Option("actions of 20 ms in each", least=2, most=1000)] = 30,
-        height: Annotated[float, Option("above the start", unit="m", least=0.5, most=1000.0)] = 3.0,
+        horizon: Annotated[int, Option("actions of 20 ms in each", minimum=2, maximum=1000)] = 30,
+        height: Annotated[
+            float, Option("above the start", unit="m", minimum=0.5, maximum=1000.0)
+        ] = 3.0,
         on_event: Callable[..., None] | None = None,
     ):
         """Prepares one vehicle; on_event(t_us, name, **values) is called at each event.

@@ -57,8 +57,8 @@ def shape_noise(
     mean: np.ndarray,
     scale: np.ndarray,
     smoothness: float,
-    least: np.ndarray,
-    most: np.ndarray,
+    minimum: np.ndarray,
+    maximum: np.ndarray,
 ) -> None:
     """Makes sequences of actions of white noise (K, H, 4), in place; the first is the mean.
 
@@ -67,7 +67,7 @@ def shape_noise(
         mean: (H, 4) actions.
         scale: (4,) standard deviations.
         smoothness: Correlation from one action to the next.
-        least, most: (4,) limits of the actions.
+        minimum, maximum: (4,) limits of the actions.
     """
     fresh = math.sqrt(1.0 - smoothness * smoothness)
     for k in range(noise.shape[0]):
@@ -76,7 +76,7 @@ def shape_noise(
             for h in range(noise.shape[1]):
                 drawn = noise[k, h, axis] * scale[axis] if k > 0 else 0.0
                 value = drawn if h == 0 else smoothness * value + fresh * drawn
-                noise[k, h, axis] = min(max(mean[h, axis] + value, least[axis]), most[axis])
+                noise[k, h, axis] = min(max(mean[h, axis] + value, minimum[axis]), maximum[axis])
 
 
 def summed(cost: Cost) -> Callable[..., None]:

@@ -52,8 +52,8 @@ class Recorder:
         self._pattern = re.compile(pattern)
         self._known: set[str] = set()
         Output.recorder = self
-        self._looking = threading.Thread(target=self._look, daemon=True, name="recorder")
-        self._looking.start()
+        self._thread = threading.Thread(target=self._subscribe_new, daemon=True, name="recorder")
+        self._thread.start()
 
     def tap(self, topic: str, kind: str) -> Callable[[bytes], None] | None:
         """Returns what takes a topic's messages, where it is recorded; see Tap."""
@@ -80,7 +80,7 @@ class Recorder:
 
         return write
 
-    def _look(self) -> None:
+    def _subscribe_new(self) -> None:
         """Subscribes to what other nodes publish."""
         master = rosgraph.Master(rospy.get_name())
         ending = threading.Event()

@@ -37,8 +37,8 @@ class Ros2(Station):
     ros2_domain: int = option(
         default_factory=ros_domain,
         help="ROS_DOMAIN_ID of those topics",
-        least=0,
-        most=MAX_DOMAIN,
+        minimum=0,
+        maximum=MAX_DOMAIN,
         unset=f"{_DOMAIN} of the environment, or 0",
         affects_flight=False,
     )
@@ -53,8 +53,8 @@ class Ros2(Station):
         50.0,
         "rate of true states and tf for ROS 2",
         unit="Hz",
-        least=1.0,
-        most=250.0,
+        minimum=1.0,
+        maximum=250.0,
         affects_flight=False,
     )
     ros2_mavros: bool = option(

@@ -14,6 +14,9 @@ FORMS = {
     "QGroundControl without types": "".join(f"1 1 {k} {v}\n" for k, v in VALUES.items()),
     "MAVProxy": "#NOTE: 11/26/26\n" + "".join(f"{k:16s} {v:f}\n" for k, v in VALUES.items()),
     "MAVProxy with tabs": "".join(f"{k}\t{v}  # why\n" for k, v in VALUES.items()),
+    "ArduPilot's defaults": "".join(f"{k} = {v} @READONLY\n" for k, v in VALUES.items()),
+    "with those of a gimbal": HEAD
+    + "".join(f"1\t1\t{k}\t{v}\t9\n1\t154\t{k}\t77\t9\n" for k, v in VALUES.items()),
     "Mission Planner": "#NOTE: mine\n" + "".join(f"{k},{v}\n" for k, v in VALUES.items()),
 }
 

@@ -55,7 +55,10 @@ def heading(flight):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vehicle, near", [("rover", 3.0), ("r1_rover", 2.0), ("boat", 5.0)])
+@pytest.mark.parametrize(
+    "vehicle, near",
+    [("rover", 3.0), pytest.param("r1_rover", 2.0, marks=pytest.mark.long), ("boat", 5.0)],
+)
 def test_a_mission_is_driven_to_its_end(vehicle, near):
     flight = ready(vehicle)
     items = [flight.item(WAYPOINT, *place) for place in COURSE]
@@ -93,10 +96,10 @@ def test_sticks_drive_ahead_turn_and_stop(vehicle, mode):
 
 @pytest.mark.slow
 def test_posctl_keeps_the_speed_of_the_stick():
-    for vehicle, most in (("rover", 4.0), ("r1_rover", 40 * 0.0686), ("boat", 1.0)):
+    for vehicle, maximum in (("rover", 4.0), ("r1_rover", 40 * 0.0686), ("boat", 1.0)):
         flight = driving(vehicle, Mode.POSCTL)
         flight.run(15.0, sticks(flight, 0.5))
-        assert flight.vel[0] == pytest.approx(0.5 * most, rel=0.2)
+        assert flight.vel[0] == pytest.approx(0.5 * maximum, rel=0.2)
 
 
 def test_acro_turns_a_differential_drive_at_the_rate_of_the_stick():
@@ -135,7 +138,9 @@ def test_modes_are_taken_over_armed_and_driven_as_by_px4(vehicle):
 
 
 @pytest.mark.slow
-@ALL
+@pytest.mark.parametrize(
+    "vehicle", [pytest.param("rover", marks=pytest.mark.long), "r1_rover", "boat"]
+)
 def test_offboard_takes_places_and_velocities(vehicle):
     flight = ready(vehicle)
     place, speed = 0xDFC, 0xDE7  # masks that leave x and y

@@ -223,6 +223,20 @@ def test_what_cannot_be_done_is_said_in_one_line(words, reason, runs, capsys):
     assert reason in error and error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "data, kind",
+    [
+        (b"\xa3\x95\x80\x80" + bytes(200), "it is a DataFlash log of ArduPilot"),
+        (bytes(8) + b"\xfd" + bytes(200), "it is a telemetry log of MAVLink"),
+        (bytes(8) + b"\xfe" + bytes(200), "it is a telemetry log of MAVLink"),
+    ],
+)
+def test_logs_of_other_kinds_are_named(tmp_path, data, kind):
+    (tmp_path / "a.log").write_bytes(data)
+    with pytest.raises(AutopilotError, match=f"is not a ULog: {kind}, and PX4's ULog is read"):
+        ulog_reader.FlightLog(tmp_path / "a.log")
+
+
 def test_a_log_without_anything_to_draw_is_refused(tmp_path, ours):
     data = ours.read_bytes()
     (tmp_path / "head.ulg").write_bytes(data[:10_000])

@@ -32,10 +32,11 @@ def test_open_loop(name):
     "level, action",
     [("position", (3.0, -2.0, HEIGHT + 2.0, 1.0)), ("velocity", (2.0, 1.0, -1.0, 0.5))],
 )
+@pytest.mark.parametrize("controller", ["px4", "indi"])
 @pytest.mark.parametrize("name", HOVERING)
-def test_closed_loop(name, level, action):
-    lockstep, batch = Lockstep(name), batch_of(name, action=level)
-    stack, worst = StackOnTruth(lockstep.model), 0.0
+def test_closed_loop(name, controller, level, action):
+    lockstep, batch = Lockstep(name), batch_of(name, action=level, controller=controller)
+    stack, worst = StackOnTruth(lockstep.model, controller), 0.0
     for k in range(STEPS):
         there = lockstep.step(stack.step(k * STEP_US, lockstep.state, level, np.array(action)))
         batch.step(np.array(action)[None, None])

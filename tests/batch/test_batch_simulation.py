@@ -127,13 +127,13 @@ def test_obstacles_stop_a_vehicle(obstacle):
 def test_vehicles_meet():
     batch = BatchSimulation("iris@-2,0,10; iris@2,0,10", 1, action="velocity")
     towards = np.array([[[2.0, 0.0, 0.0, 0.0], [-2.0, 0.0, 0.0, 0.0]]])
-    least, touched = 9.0, False
+    minimum, touched = 9.0, False
     for _ in range(100):
         batch.step(towards)
-        least = min(least, np.linalg.norm(np.diff(batch.state.pos[0], axis=0)))
+        minimum = min(minimum, np.linalg.norm(np.diff(batch.state.pos[0], axis=0)))
         touched = touched or bool(batch.state.contact[0].any())
     radius = batch.description.records.base["radius"][0]
-    assert touched and least == pytest.approx(2.0 * radius, abs=0.05)
+    assert touched and minimum == pytest.approx(2.0 * radius, abs=0.05)
 
 
 def test_wind_carries_a_vehicle_whose_rotors_stand():
@@ -157,9 +157,9 @@ def test_sensors_measure_the_state():
     assert len(np.unique(accel)) == accel.size
 
 
-@pytest.mark.parametrize("controller", ["px4", "geometric"])
+@pytest.mark.parametrize("controller", ["px4", "geometric", "indi"])
 @pytest.mark.parametrize("name", ["iris", "crazyflie", "heavy_lifter", "octorotor"])
-def test_both_controllers_reach_a_position(name, controller):
+def test_each_controller_reaches_a_position(name, controller):
     batch = BatchSimulation(f"{name}@0,0,20", 1, action="position", controller=controller)
     goal = np.array([[[3.0, -2.0, 22.0, 1.0]]])
     for _ in range(500):  # 10 s

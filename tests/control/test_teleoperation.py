@@ -216,6 +216,6 @@ def test_the_agent_flies_the_script_as_the_offline_simulator_does():
     wanted = wanted[((table[chosen, 0] - when["airborne"]) * 1e-3).astype(int)]
     turned = np.unwrap(angles[:, 2])
     assert turned[-1] - turned[0] == pytest.approx(0.81, abs=0.05)
-    for column, axis, most in ((1, PITCH, 0.02), (0, ROLL, 0.04)):
-        assert np.abs(angles[:, column] - wanted[:, axis]).max() < most
+    for column, axis, maximum in ((1, PITCH, 0.02), (0, ROLL, 0.04)):
+        assert np.abs(angles[:, column] - wanted[:, axis]).max() < maximum
     assert table[chosen, 1][-1] - table[chosen, 1][0] == pytest.approx(0.7, abs=0.2)

@@ -18,8 +18,8 @@ from xtdrone_core.scenario.options import Option, option
 
 @dataclass(frozen=True)
 class Radio:
-    delay: float = option(0.0, "of packets", unit="s", least=0.0, most=60.0)
-    reach: float = option(math.inf, "of the radio", unit="m", least=0.0)
+    delay: float = option(0.0, "of packets", unit="s", minimum=0.0, maximum=60.0)
+    reach: float = option(math.inf, "of the radio", unit="m", minimum=0.0)
     secret: int = 7  # no option
 
 
@@ -40,8 +40,8 @@ class Orbit(Base, Configured):
     def __init__(
         self,
         n: int = 1,
-        radius: Annotated[float, Option("of the orbit", unit="m", least=0.5, most=50.0)] = 3.0,
-        laps: Annotated[int, Option("to fly", least=1)] = 1,
+        radius: Annotated[float, Option("of the orbit", unit="m", minimum=0.5, maximum=50.0)] = 3.0,
+        laps: Annotated[int, Option("to fly", minimum=1)] = 1,
         names: Annotated[Sequence[str], Option("in order")] = ("a", "b"),
         times: tuple[float, ...] = (),
         lit: bool = False,

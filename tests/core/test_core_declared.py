@@ -20,7 +20,7 @@ class Lights(stations.Station):
     """A station that a test adds."""
 
     lights: bool = option(False, "switch the lights on", affects_flight=False)
-    lamps: int = option(2, "number of lamps", least=1, most=8)
+    lamps: int = option(2, "number of lamps", minimum=1, maximum=8)
 
     @property
     def wanted(self):

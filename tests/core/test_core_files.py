@@ -46,7 +46,7 @@ def odd(tmp_path):
 )
 def test_what_is_no_readable_file_is_one_line(odd, kind, said):
     with pytest.raises(XtdroneError, match=said) as caught:
-        files.read_bytes(odd[kind], "scenario", most=files.MB)
+        files.read_bytes(odd[kind], "scenario", maximum=files.MB)
     assert "cannot read scenario '" in str(caught.value) and "\n" not in str(caught.value)
     assert files.is_file(odd[kind]) == (kind == "large")
 
@@ -149,7 +149,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a", bytes(3 << 20))
     with pytest.raises(files.FileError, match="unpacks to more than 2 MB"):
-        files.open_zip(tmp_path / "a.zip", most=2 * files.MB)
+        files.open_zip(tmp_path / "a.zip", maximum=2 * files.MB)
     (tmp_path / "a.zip").write_bytes(b"PK\3\4")
     with pytest.raises(files.FileError, match="not a zip"):
         files.open_zip(tmp_path / "a.zip")
@@ -222,3 +222,11 @@ def test_no_command_replaces_somebody_elses_file(tmp_path, monkeypatch, capsys, 
     said = capsys.readouterr().err
     assert "theirs.png' exists" in said and "is left alone" in said and said.count("\n") == 1
     assert theirs.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("read", [files.check, files.read_bytes, files.read_text, files.read_yaml])
+def test_a_pointer_of_git_lfs_is_named(tmp_path, read):
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+    (tmp_path / "a.dae").write_text(pointer)
+    with pytest.raises(files.FileError, match="a.dae': it is a pointer of .* 'git lfs pull'"):
+        read(tmp_path / "a.dae")

@@ -92,10 +92,10 @@ def test_ten_vehicles_can_be_told_apart(sight):
 
 
 def test_vehicles_beyond_the_colours_differ_by_their_lines():
-    most = plot_style.MAX_COLOURED
-    styles = [plot_style.vehicle(i, most) for i in range(most)]
-    assert len({(style["color"], style["ls"]) for style in styles}) == most > 30
-    crowd = [plot_style.vehicle_color(i, most + 1) for i in range(most + 1)]
+    maximum = plot_style.MAX_COLOURED
+    styles = [plot_style.vehicle(i, maximum) for i in range(maximum)]
+    assert len({(style["color"], style["ls"]) for style in styles}) == maximum > 30
+    crowd = [plot_style.vehicle_color(i, maximum + 1) for i in range(maximum + 1)]
     assert crowd[0] == plot_style.LEADER and set(crowd[1:]) == {plot_style.CROWD}
 
 

@@ -251,7 +251,7 @@ def test_one_follower_astray_keeps_the_others_from_being_settled():
 
 
 @pytest.mark.parametrize(
-    "accuracy, least, words",
+    "accuracy, minimum, words",
     [
         ((0.05, 0.08), 2.0, ()),
         (
@@ -262,8 +262,8 @@ def test_one_follower_astray_keeps_the_others_from_being_settled():
         ((1.0, 1.5), 20.0, ("about 2.9 m", "rtk")),
     ],
 )
-def test_inaccurate_receivers_are_warned_of_before_the_flight(capsys, accuracy, least, words):
-    agent = FormationAgent(2, "line", spacing=least)
+def test_inaccurate_receivers_are_warned_of_before_the_flight(capsys, accuracy, minimum, words):
+    agent = FormationAgent(2, "line", spacing=minimum)
     sensors = SimpleNamespace(gps_eph=np.full(2, accuracy[0]), gps_epv=np.full(2, accuracy[1]))
     model = FleetModel.of([load_vehicle("iris")] * 2)
     for pose_source, expected in (("sensors", words), ("truth", ())):
@@ -271,7 +271,7 @@ def test_inaccurate_receivers_are_warned_of_before_the_flight(capsys, accuracy, 
         scenario = replace(
             scenario,
             vehicles=tuple(
-                replace(vehicle, pos=(least * i, 0.0, 0.0))
+                replace(vehicle, pos=(minimum * i, 0.0, 0.0))
                 for i, vehicle in enumerate(scenario.vehicles)
             ),
         )
@@ -279,7 +279,7 @@ def test_inaccurate_receivers_are_warned_of_before_the_flight(capsys, accuracy, 
         told = capsys.readouterr().err
         assert told.count("\n") == bool(expected)
         assert all(word in told for word in expected)
-        assert least == 2.0 or "touch" not in told
+        assert minimum == 2.0 or "touch" not in told
 
 
 def test_what_never_settles_has_no_figures(tmp_path):

@@ -49,11 +49,11 @@ def test_no_neighbouring_allocation_of_the_time_has_less_snap():
         changed = MinimumSnap.through(POINTS, shares / shares.sum())
         return (changed(times, 4) ** 2).sum()
 
-    least = snap(shares)
+    minimum = snap(shares)
     for k in range(len(shares)):
         other = shares.copy()
         other[k] *= 1.1
-        assert snap(other) > least
+        assert snap(other) > minimum
 
 
 @pytest.mark.parametrize(

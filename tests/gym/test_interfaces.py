@@ -74,7 +74,7 @@ def test_rows_are_vehicles_in_numbers_of_about_one():
     assert np.abs(rows.tasks.batch.state.acc[..., 2]).max() < 1.5
     rows.tasks.batch.t_us[:] = (0, 9_980_000, 0, 0)
     rows.step(np.zeros((12, 4)))
-    over = rows.of_rows(rows.tasks.over)
+    over = rows.of_rows(rows.tasks.done)
     assert over.nonzero()[0].tolist() == [3, 4, 5]
     now = rows.observation()[3:6]
     assert now[:, -4:] == pytest.approx(0.0) and not np.allclose(rows.final(np.arange(3, 6)), now)

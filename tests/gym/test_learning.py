@@ -78,6 +78,7 @@ def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(tmp_path, setting
         assert torch.equal(a, b)
 
 
+@pytest.mark.slow
 def test_a_curriculum_grows_with_the_steps_and_is_resumed(tmp_path):
     plan = Plan(
         task="Position-v0",
@@ -145,6 +146,7 @@ def test_what_cannot_vary_is_named(words, message):
         sweep.trials(Plan(task="Velocity-v0"), words, 1)
 
 
+@pytest.mark.slow
 def test_the_same_seed_learns_the_same(tmp_path):
     plan = Plan(task="Velocity-v0", environments=8, steps=8 * 32, threads=2, episodes=16)
     first, second = Training(plan), Training(plan)
@@ -188,7 +190,12 @@ def test_a_training_belongs_to_its_folder(tmp_path):
 def test_the_advantage_of_a_known_value_is_its_error():
     """With a value of zero everywhere the advantages are discounted sums of rewards."""
     training = Training(
-        Plan(task="Position-v0", environments=4, threads=1, settings={"horizon": 6, "trace": 1.0})
+        Plan(
+            task="Position-v0",
+            environments=4,
+            threads=1,
+            settings={"horizon": 6, "gae_lambda": 1.0},
+        )
     )
     learner = training.learner
     for p in learner.critic.parameters():
@@ -197,6 +204,6 @@ def test_the_advantage_of_a_known_value_is_its_error():
     rewards = rollout.reward.numpy()
     sums, total = np.zeros_like(rewards), np.zeros(4)
     for t in reversed(range(6)):
-        total = rewards[t] + learner.settings.discount * total * (1.0 - rollout.over[t].numpy())
+        total = rewards[t] + learner.settings.discount * total * (1.0 - rollout.done[t].numpy())
         sums[t] = total
     assert rollout.advantage.numpy() == pytest.approx(sums, abs=1e-5)

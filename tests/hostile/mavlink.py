@@ -105,8 +105,12 @@ def columns(kind) -> list:
 def _extremes(type_) -> list:
     if type_ in ("float", "double"):
         return _FLOATS
-    least, most = _range(type_)
-    return [x for x in (0, 1, -1, 2, 127, 128, 1000, least, most, most - 1) if least <= x <= most]
+    minimum, maximum = _range(type_)
+    return [
+        x
+        for x in (0, 1, -1, 2, 127, 128, 1000, minimum, maximum, maximum - 1)
+        if minimum <= x <= maximum
+    ]
 
 
 def _range(type_) -> tuple:
@@ -133,8 +137,8 @@ def _value(rng, name, type_, length, wild):
     if choice is None:
         choice = _REAL if type_ in ("float", "double") else [0, 0, 1, 100]
     if type_ in _INTEGERS:
-        least, most = _range(type_)
-        choice = [x for x in choice if least <= x <= most] or [0]
+        minimum, maximum = _range(type_)
+        choice = [x for x in choice if minimum <= x <= maximum] or [0]
     if name == "q":
         return [1.0, 0.0, 0.0, 0.0]
     return [rng.choice(choice) for _ in range(length)] if length else rng.choice(choice)

@@ -98,7 +98,9 @@ def test_an_engine_is_a_class():
 def test_an_option_is_a_field(monkeypatch):
     @dataclasses.dataclass(frozen=True)
     class More(Scenario):
-        moonlight: float = option(0.25, "brightness of the night", unit="lux", least=0.0, most=1.0)
+        moonlight: float = option(
+            0.25, "brightness of the night", unit="lux", minimum=0.0, maximum=1.0
+        )
 
     monkeypatch.setattr(scenario_options, "Scenario", More)
     parser = argparse.ArgumentParser()
@@ -115,7 +117,7 @@ class Crowd(Condition):
     waits = False
 
     def check(self, flying, q):
-        return flying & (self._w.estimator.pos[:, 2] > 4.0)
+        return flying & (self.watched.estimator.pos[:, 2] > 4.0)
 
     def why(self, i):
         return self.text

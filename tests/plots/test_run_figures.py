@@ -107,8 +107,8 @@ def test_set_points_estimate_and_truth_agree(runs):
 
 def test_separation_is_that_of_the_summary(runs):
     drawn = lines(figures.separation(Run(runs / "three")).axes[0])
-    least = run_folder.read_summary(runs / "three")["min_separation_m"]
-    assert drawn["smallest of all"].get_ydata().min() == pytest.approx(least, abs=0.05)
+    minimum = run_folder.read_summary(runs / "three")["min_separation_m"]
+    assert drawn["smallest of all"].get_ydata().min() == pytest.approx(minimum, abs=0.05)
 
 
 def test_events_are_marked_on_every_panel(runs):

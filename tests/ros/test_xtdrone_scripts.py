@@ -53,7 +53,7 @@ class Fleet:
         self._control = ControlClient(timeout=120.0)
         self._control.request("subscribe")
         self._keyboard, self._terminal = pty.openpty()
-        self.least = np.inf
+        self.minimum = np.inf
         self._scripts = {}  # path of the output by process
 
     def script(self, path, *arguments, terminal=False):
@@ -106,7 +106,7 @@ class Fleet:
         for t_us, truth in iter(self._control.next_tick, None):
             begun = t_us if begun is None else begun
             pairs = itertools.combinations(truth[:, :3], 2)
-            self.least = min(self.least, *(np.linalg.norm(a - b) for a, b in pairs))
+            self.minimum = min(self.minimum, *(np.linalg.norm(a - b) for a, b in pairs))
             since = (t_us if since is None else since) if condition(truth) else None
             if since is not None and t_us - since >= held_s * 1e6:
                 print(f"  {what}: yes, after {(t_us - begun) * 1e-6:.1f} s")
@@ -200,7 +200,7 @@ def test_xtdrones_own_scripts_fly_a_formation(fleet):
     )
     print(
         f"    largest slot error {slot_errors(truth, wanted).max():.2f} m, "
-        f"least separation so far {fleet.least:.2f} m"
+        f"least separation so far {fleet.minimum:.2f} m"
     )
     fleet.press("g" + "n")
     fleet.wait("all have landed", lambda truth: (truth[:, 2] < 0.3).all(), 2.0)

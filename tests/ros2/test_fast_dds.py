@@ -62,14 +62,14 @@ def test_nine_vehicles_are_heard_and_one_is_flown(program, tmp_path):
     assert [topic for topic, one in heard.items() if not one.count] == []
     for i in range(N):
         imu = heard[f"/drone{i}/sensors/imu"]
-        assert imu.count > 250 and (imu.least, imu.most) == (STEP_NS, STEP_NS)
+        assert imu.count > 250 and (imu.minimum, imu.maximum) == (STEP_NS, STEP_NS)
         for row in pegasus.TOPICS:
             if row.period_us == STATE_RATE:
                 one = heard[f"/drone{i}/{row.name}"]
-                assert (one.least, one.most) == (5 * STEP_NS, 5 * STEP_NS), row.name
+                assert (one.minimum, one.maximum) == (5 * STEP_NS, 5 * STEP_NS), row.name
         for name in ("mag", "gps", "gps_twist"):
             one = heard[f"/drone{i}/sensors/{name}"]
-            assert one.most - one.least <= STEP_NS, name  # its period, to a step
+            assert one.maximum - one.minimum <= STEP_NS, name  # its period, to a step
     pose = heard["/drone3/state/pose"].last
     assert pose[3] == pytest.approx(HEIGHT, abs=0.6)
     assert heard["/px4_3/fmu/out/vehicle_status"].last[3] == 2  # armed

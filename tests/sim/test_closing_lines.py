@@ -63,8 +63,8 @@ class Telemetered(Delayed):
         return self.t_us - self.delays_us
 
 
-@pytest.mark.parametrize("kind, least, most", [(Delayed, 1.2, 1.8), (Telemetered, 0.0, 0.002)])
-def test_an_estimate_is_compared_with_the_truth_of_its_own_time(kind, least, most):
+@pytest.mark.parametrize("kind, minimum, maximum", [(Delayed, 1.2, 1.8), (Telemetered, 0.0, 0.002)])
+def test_an_estimate_is_compared_with_the_truth_of_its_own_time(kind, minimum, maximum):
     autopilot = kind([0, 37_000, 100_000, 137_000])
     monitor = SimpleNamespace(crashed=np.zeros(4, dtype=bool), on_ground=np.ones(4, dtype=bool))
     measured = figures.FlightFigures(list("abcd"), monitor, autopilot)
@@ -78,4 +78,4 @@ def test_an_estimate_is_compared_with_the_truth_of_its_own_time(kind, least, mos
             measured.on_step(t_us, state, None)
             measured.regroup(figures.FlightFigures(list("abcd"), monitor, autopilot))
     rms, _ = measured.estimate_errors()
-    assert least <= rms <= most
+    assert minimum <= rms <= maximum

@@ -101,10 +101,10 @@ def test_stall_and_level_flight_are_those_of_the_lift_slope(tmp_path):
     """The main wing stalls first; what it loses beyond is more than the tail gains."""
     found = wing_figures(glider(tmp_path))
     weight, stall = 2.0 * MASS * G / DENSITY, 0.35 - ZERO
-    most = SLOPE * ((stall + ZERO) * MAIN + stall * TAIL)
-    speed = math.sqrt(weight / most)
+    maximum = SLOPE * ((stall + ZERO) * MAIN + stall * TAIL)
+    speed = math.sqrt(weight / maximum)
     assert found["stall_speed_m_s"] == pytest.approx(speed, rel=2e-3)
-    alpha = (most / 1.2**2 / SLOPE - ZERO * MAIN) / (MAIN + TAIL)
+    alpha = (maximum / 1.2**2 / SLOPE - ZERO * MAIN) / (MAIN + TAIL)
     drag = 0.03 * MAIN * (1.2 * speed) ** 2 * DENSITY / 2
     assert found["level_flight"][0] == (
         f"{1.2 * speed:.1f} m/s: angle of attack {math.degrees(alpha):.1f} deg, drag {drag:.2f} N"

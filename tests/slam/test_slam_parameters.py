@@ -47,7 +47,7 @@ def test_a_parameter_has_its_type():
 
 def test_an_adapter_of_ones_own_may_declare_less(tmp_path):
     (tmp_path / "adapter.yaml").write_text(
-        "command: [cat]\nparameters: {a: 1, b: {default: 2.0, most: 3}}\n"
+        "command: [cat]\nparameters: {a: 1, b: {default: 2.0, maximum: 3}}\n"
     )
     assert adapters.load(str(tmp_path), a="any").parameters == {"a": "any", "b": 2.0}
     with pytest.raises(SlamError, match="b 4 is not allowed"):

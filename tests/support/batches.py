@@ -7,6 +7,7 @@ from xtdrone_autopilot.control.attitude import AttitudeControl
 from xtdrone_autopilot.control.position import PositionControl
 from xtdrone_autopilot.control.rate import RateControl
 from xtdrone_autopilot.control.velocity import VelocityControl
+from xtdrone_autopilot.interfaces import ESTIMATE
 from xtdrone_autopilot.navigation.navigator import ACC_FILTER_S
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.state.clock import LOOP_US
@@ -17,9 +18,8 @@ from xtdrone_autopilot.state.vehicle_status import (
     describe_bodies,
     new_status,
 )
-from xtdrone_batch.physics.control import ESTIMATE
 from xtdrone_batch.simulation import STEP_US, BatchSimulation
-from xtdrone_core import FleetModel, Mode
+from xtdrone_core import FleetModel, Mode, SensorBatch
 from xtdrone_core.resources import vehicle_names
 from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_core.vehicle import Rotor
@@ -30,6 +30,10 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     vtol_types,
 )
 from xtdrone_dynamics.constants import GRAVITY
+from xtdrone_dynamics.quaternion import rotate_inverse
+from xtdrone_guidance.indi.disturbance import Disturbance
+from xtdrone_guidance.indi.rate_control import IndiRateControl
+from xtdrone_guidance.indi.velocity_control import IndiVelocityControl
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -100,9 +104,9 @@ def commands_of(name: str, steps: int) -> np.ndarray:
 
 
 class StackOnTruth:
-    """The flight stack's control loops of one vehicle, fed with the true state."""
+    """The flight stack's control loops of one vehicle, or its INDI, fed with the true state."""
 
-    def __init__(self, model: FleetModel):
+    def __init__(self, model: FleetModel, controller: str = "px4"):
         self.store = ParameterStore(1, vehicle_types(model), vtol_types(model))
         self.status = new_status(1)
         describe_bodies(self.status, model)
@@ -113,17 +117,28 @@ class StackOnTruth:
         p["tilt_limit"] = np.radians(q["MPC_TILTMAX_AIR"])
         p["climb_max"], p["sink_max"] = q["MPC_Z_VEL_MAX_UP"], q["MPC_Z_VEL_MAX_DN"]
         self.records = np.zeros(1, dtype=ESTIMATE)  # read by the loops as an estimator's
-        self.slow = PositionControl(model), VelocityControl(model)
-        self.fast = AttitudeControl(model), RateControl(model)
+        self.sensors, self.disturbance = SensorBatch.empty(1), None
+        velocity, rates = VelocityControl(model), RateControl(model)
+        if controller == "indi":
+            self.disturbance = Disturbance(model)
+            velocity, rates = IndiVelocityControl(model), IndiRateControl(model)
+            for loop in (velocity, rates):
+                loop.take_feedback(self.disturbance)
+        self.slow = PositionControl(model), velocity
+        self.fast = AttitudeControl(model), rates
         self.mixer, self.commands = Mixer(model), np.zeros(model.actuator.shape)
 
     def step(self, t_us: int, state, level: str, action: np.ndarray) -> np.ndarray:
         """Commands (A,) for an action (4,) of level 'position' or 'velocity'."""
         p, q, dt = self.status, self.store.values, STEP_US * 1e-6
-        for name in ESTIMATE.names:
+        for name in ("pos", "quat", "vel", "ang_vel"):
             self.records[name] = getattr(state, name)
         p["acc_filtered"] += dt / (ACC_FILTER_S + dt) * (state.acc - p["acc_filtered"])
         p["sp_kind"] = TRAJECTORY
+        if self.disturbance is not None:
+            force = state.acc[0] + [0.0, 0.0, WORLD.gravity]
+            self.sensors.accel[0] = rotate_inverse(*state.quat[0], *force)
+            self.disturbance.step(p, self, self.sensors, self.commands, dt)
         if t_us % LOOP_US == 0:
             for name in ("sp_pos", "sp_vel", "sp_acc", "sp_yaw", "sp_yaw_rate"):
                 p[name] = np.nan

@@ -71,7 +71,7 @@ class Heard:
 
     def __init__(self, line: str):
         self.topic, *numbers = line.split()
-        self.count, self.bad, self.least, self.most = map(int, numbers[:4])
+        self.count, self.bad, self.minimum, self.maximum = map(int, numbers[:4])
         self.last = [float(x) for x in numbers[4:]]
 
 

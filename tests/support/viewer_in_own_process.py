@@ -75,14 +75,14 @@ def test_vehicles_slots_links_heights_and_trails_are_drawn(viewer, run_folder):
         6,
     ]
     before = pixels(viewer, window)
-    for colour, least in (
+    for colour, minimum in (
         (plot_style.LEADER, 100),
         (plot_style.FOLLOWERS[0], 50),
         (canvas.SLOT, 100),
         (canvas.LINK, 100),
         (canvas.INK, 500),
     ):
-        assert like(before, colour) > least, colour
+        assert like(before, colour) > minimum, colour
     for layer in canvas.LAYERS:
         window.show_layer(layer, False)
         after = pixels(viewer, window)

@@ -39,13 +39,20 @@ def _fill(
     vehicle: Record,
     channels: np.ndarray,
     block: SensorBlock,
-    p: AirspeedParameters,
+    parameters: AirspeedParameters,
     rng: np.random.Generator,
 ) -> None:
-    steps = vehicle["period"] = period_steps(p.rate)
+    steps = vehicle["period"] = period_steps(parameters.rate)
     vehicle["pos"] = block.pos
     vehicle["axis"] = rotate(*block.quat, 1.0, 0.0, 0.0)
-    set_channels(channels, p.noise, steps * STEP_US * 1e-6, p.resolution, -p.range, p.range)
+    set_channels(
+        channels,
+        parameters.noise,
+        steps * STEP_US * 1e-6,
+        parameters.resolution,
+        -parameters.range,
+        parameters.range,
+    )
 
 
 @njit

@@ -55,12 +55,19 @@ def _fill(
     vehicle: Record,
     channels: np.ndarray,
     block: SensorBlock,
-    p: BarometerParameters,
+    parameters: BarometerParameters,
     rng: np.random.Generator,
 ) -> None:
-    steps = vehicle["period"] = period_steps(p.rate)
-    vehicle["drift"] = p.drift * STEP_US * 1e-6
-    set_channels(channels, p.noise, steps * STEP_US * 1e-6, p.resolution, p.minimum, p.maximum)
+    steps = vehicle["period"] = period_steps(parameters.rate)
+    vehicle["drift"] = parameters.drift * STEP_US * 1e-6
+    set_channels(
+        channels,
+        parameters.noise,
+        steps * STEP_US * 1e-6,
+        parameters.resolution,
+        parameters.minimum,
+        parameters.maximum,
+    )
 
 
 @fleet_kernel

@@ -130,35 +130,35 @@ def _fill(
     vehicle: Record,
     channels: np.ndarray,
     block: SensorBlock,
-    p: GpsParameters,
+    parameters: GpsParameters,
     rng: np.random.Generator,
 ) -> None:
-    steps = vehicle["period"] = period_steps(p.rate)
-    latency = round(p.latency * 1e6 / STEP_US)
+    steps = vehicle["period"] = period_steps(parameters.rate)
+    latency = round(parameters.latency * 1e6 / STEP_US)
     if latency >= (_PENDING - 1) * steps:
         raise SensorError(
-            f"latency {p.latency:g} s of '{block.name}' is too long: give less than "
+            f"latency {parameters.latency:g} s of '{block.name}' is too long: give less than "
             f"{_PENDING - 1} of its periods"
         )
     vehicle["latency"] = latency
     vehicle["pos"] = block.pos
-    vehicle["fix"], vehicle["satellites"] = p.fix, p.satellites
-    vehicle["loss"] = -math.expm1(-p.dropout_rate * steps * STEP_US * 1e-6)
-    vehicle["loss_duration"] = p.dropout_duration * 1e6 / (steps * STEP_US)
+    vehicle["fix"], vehicle["satellites"] = parameters.fix, parameters.satellites
+    vehicle["loss"] = -math.expm1(-parameters.dropout_rate * steps * STEP_US * 1e-6)
+    vehicle["loss_duration"] = parameters.dropout_duration * 1e6 / (steps * STEP_US)
     vehicle["pending"]["t_us"] = -1
     dt = steps * STEP_US * 1e-6
-    set_channels(channels[_PLACE : _PLACE + 2], p.horizontal, dt)
-    set_channels(channels[_PLACE + 2 : _SPEED], p.vertical, dt)
-    set_channels(channels[_SPEED : _SPEED + 2], p.horizontal_velocity, dt)
-    set_channels(channels[_SPEED + 2 :], p.vertical_velocity, dt)
+    set_channels(channels[_PLACE : _PLACE + 2], parameters.horizontal, dt)
+    set_channels(channels[_PLACE + 2 : _SPEED], parameters.vertical, dt)
+    set_channels(channels[_SPEED : _SPEED + 2], parameters.horizontal_velocity, dt)
+    set_channels(channels[_SPEED + 2 :], parameters.vertical_velocity, dt)
 
 
-def _begin(readings: Record, p: GpsParameters) -> None:
+def _begin(readings: Record, parameters: GpsParameters) -> None:
     """The initial report of a receiver."""
-    readings["gps_latency"] = p.latency
-    readings["gps_eph"], readings["gps_epv"] = p.eph, p.epv
-    readings["gps_hdop"], readings["gps_vdop"] = p.hdop, p.vdop
-    readings["gps_fix"], readings["gps_sats"] = p.fix, p.satellites
+    readings["gps_latency"] = parameters.latency
+    readings["gps_eph"], readings["gps_epv"] = parameters.eph, parameters.epv
+    readings["gps_hdop"], readings["gps_vdop"] = parameters.hdop, parameters.vdop
+    readings["gps_fix"], readings["gps_sats"] = parameters.fix, parameters.satellites
 
 
 @njit

@@ -71,7 +71,7 @@ def _fill(
     vehicle: Record,
     channels: np.ndarray,
     block: SensorBlock,
-    p: ImuParameters,
+    parameters: ImuParameters,
     rng: np.random.Generator,
 ) -> None:
     vehicle["period"] = 1
@@ -79,23 +79,27 @@ def _fill(
     dt = STEP_US * 1e-6
     set_channels(
         channels[_GYRO:_ACCEL],
-        p.gyroscope,
+        parameters.gyroscope,
         dt,
-        p.gyroscope_resolution,
-        -p.gyroscope_range,
-        p.gyroscope_range,
+        parameters.gyroscope_resolution,
+        -parameters.gyroscope_range,
+        parameters.gyroscope_range,
     )
     set_channels(
         channels[_ACCEL:],
-        p.accelerometer,
+        parameters.accelerometer,
         dt,
-        p.accelerometer_resolution,
-        -p.accelerometer_range,
-        p.accelerometer_range,
+        parameters.accelerometer_resolution,
+        -parameters.accelerometer_range,
+        parameters.accelerometer_range,
     )
     for name, tilt, gain in (
-        ("gyro_matrix", p.gyroscope_misalignment, p.gyroscope_scale_error),
-        ("accel_matrix", p.accelerometer_misalignment, p.accelerometer_scale_error),
+        ("gyro_matrix", parameters.gyroscope_misalignment, parameters.gyroscope_scale_error),
+        (
+            "accel_matrix",
+            parameters.accelerometer_misalignment,
+            parameters.accelerometer_scale_error,
+        ),
     ):
         draw = rng.standard_normal((3, 3))
         vehicle[name] = np.eye(3) + np.where(np.eye(3, dtype=bool), gain, tilt) * draw

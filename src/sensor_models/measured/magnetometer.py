@@ -63,13 +63,20 @@ def _fill(
     vehicle: Record,
     channels: np.ndarray,
     block: SensorBlock,
-    p: MagnetometerParameters,
+    parameters: MagnetometerParameters,
     rng: np.random.Generator,
 ) -> None:
-    steps = vehicle["period"] = period_steps(p.rate)
-    vehicle["hard_iron"] = p.hard_iron
-    vehicle["soft_iron"] = np.reshape(p.soft_iron, (3, 3))
-    set_channels(channels, p.noise, steps * STEP_US * 1e-6, p.resolution, -p.range, p.range)
+    steps = vehicle["period"] = period_steps(parameters.rate)
+    vehicle["hard_iron"] = parameters.hard_iron
+    vehicle["soft_iron"] = np.reshape(parameters.soft_iron, (3, 3))
+    set_channels(
+        channels,
+        parameters.noise,
+        steps * STEP_US * 1e-6,
+        parameters.resolution,
+        -parameters.range,
+        parameters.range,
+    )
 
 
 @fleet_kernel

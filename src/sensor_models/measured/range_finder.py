@@ -65,14 +65,14 @@ def _fill(
     vehicle: Record,
     channels: np.ndarray,
     block: SensorBlock,
-    p: RangeParameters,
+    parameters: RangeParameters,
     rng: np.random.Generator,
 ) -> None:
-    steps = vehicle["period"] = period_steps(p.rate)
+    steps = vehicle["period"] = period_steps(parameters.rate)
     vehicle["pos"] = block.pos
     vehicle["axis"] = rotate(*block.quat, 1.0, 0.0, 0.0)
-    vehicle["shortest"], vehicle["longest"] = p.minimum, p.maximum
-    set_channels(channels, p.noise, steps * STEP_US * 1e-6, p.resolution)
+    vehicle["shortest"], vehicle["longest"] = parameters.minimum, parameters.maximum
+    set_channels(channels, parameters.noise, steps * STEP_US * 1e-6, parameters.resolution)
 
 
 @fleet_kernel

@@ -31,7 +31,7 @@ class Allocation:
                 f"the rotors of '{vehicle.type}' cannot push up and turn about all "
                 "axes: allocate by a method of your own"
             )
-        self._inverse, self._most = np.linalg.pinv(matrix), largest_thrust(fleet)[0, rotors]
+        self._inverse, self._max_thrust = np.linalg.pinv(matrix), largest_thrust(fleet)[0, rotors]
         self._records, self._rotors = fleet.actuator[0, rotors], rotors
 
     def thrusts(self, thrust: float, torque: npt.ArrayLike) -> np.ndarray:
@@ -42,7 +42,7 @@ class Allocation:
             torque: (3,) body [N m].
         """
         wanted = self._inverse @ np.array([thrust, *np.asarray(torque, dtype=float)])
-        return np.clip(wanted, 0.0, self._most)
+        return np.clip(wanted, 0.0, self._max_thrust)
 
     def commands(self, thrust: float, torque: npt.ArrayLike) -> np.ndarray:
         """Commands (A,) of all actuators; NaN for those that are no rotors.

@@ -99,16 +99,16 @@ class Mellinger(Backend):
 
     def step(self, t: float, state: VehicleState, sensors: np.void) -> np.ndarray:
         """Commands of the rotors."""
-        g, mass = self.gains, self._mass
+        gains, mass = self.gains, self._mass
         pos, vel, acc, jerk = (np.asarray(x, dtype=float) for x in self.trajectory(t))
         self.done = t >= self.duration
         self.error[:] = state.pos - pos
         self._integral += self.error * (t - self.time)
         self.time = t
         force = (
-            -g.position * self.error
-            - g.velocity * (state.vel - vel)
-            - g.integral * self._integral
+            -gains.position * self.error
+            - gains.velocity * (state.vel - vel)
+            - gains.integral * self._integral
             + mass * (acc + (0.0, 0.0, GRAVITY))
         )
         body = to_matrix_array(state.quat[None])[0]
@@ -124,5 +124,5 @@ class Mellinger(Backend):
         )
         swing = mass / thrust * (jerk - (z @ jerk) * z)
         rates = np.array([-swing @ y, swing @ wanted[:, 0], 0.0])
-        torque = -g.attitude * turn - g.rates * (state.ang_vel - rates)
+        torque = -gains.attitude * turn - gains.rates * (state.ang_vel - rates)
         return self._allocation.commands(thrust, torque)

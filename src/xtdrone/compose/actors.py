@@ -51,10 +51,10 @@ class Actor(Part):
             raise ScenarioError(unknown_name(f"way of {what}", str(self.way), WAYS))
         if not (math.isfinite(self.delay) and self.delay >= 0.0):
             raise ScenarioError(f"delay {self.delay} of {what} is not allowed: give seconds from 0")
-        least = 3 if self.way == "round" else 2
-        if len(self.route) < least:
+        minimum = 3 if self.way == "round" else 2
+        if len(self.route) < minimum:
             raise ScenarioError(
-                f"the route of {what} has {len(self.route)} points: give {least} "
+                f"the route of {what} has {len(self.route)} points: give {minimum} "
                 f"or more for the way '{self.way}'"
             )
         points = self._points()

@@ -32,14 +32,14 @@ def why_no_source(tuning: Record, params: Record, readings: Record, has_gps: boo
         return f"GPS is not used: EKF2_GPS_CTRL is {used}{lacks}, and {_vision(params)}"
     if readings["gps_fix"] < 3:
         return "no GPS fix has come"
-    for name, error, most, parameter in (
+    for name, error, maximum, parameter in (
         ("horizontal", readings["gps_eph"], tuning["max_eph"], "EKF2_REQ_EPH"),
         ("vertical", readings["gps_epv"], tuning["max_epv"], "EKF2_REQ_EPV"),
     ):
-        if not error <= most:
+        if not error <= maximum:
             return (
                 f"no GPS fix is good enough: its {name} error is {error:.1f} m, "
-                f"{most:.1f} m are allowed by {parameter} {params[parameter]:g}"
+                f"{maximum:.1f} m are allowed by {parameter} {params[parameter]:g}"
             )
     return ""
 

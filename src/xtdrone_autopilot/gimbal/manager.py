@@ -55,11 +55,11 @@ class GimbalManager(Memory):
         self.remember_start()
 
     @handles(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_CONFIGURE)
-    def _configure(self, link: MessageSource, p: Sequence[float]) -> Answer:
+    def _configure(self, link: MessageSource, params: Sequence[float]) -> Answer:
         if not self.mount.fitted[link.vehicle]:
             return _no_gimbal()
         for role in (0, 1):
-            control, (system, component) = self._control[link.vehicle, role], p[2 * role :][:2]
+            control, (system, component) = self._control[link.vehicle, role], params[2 * role :][:2]
             if system == _TAKE:
                 control[:] = link.source
             elif system == _GIVE_UP and tuple(control) == link.source:
@@ -69,9 +69,9 @@ class GimbalManager(Memory):
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW)
-    def _pitch_yaw(self, link: MessageSource, p: Sequence[float]) -> Answer:
-        pitch, yaw, pitch_rate, yaw_rate = np.radians(p[:4])
-        flags = int(p[4]) if math.isfinite(p[4]) else 0
+    def _pitch_yaw(self, link: MessageSource, params: Sequence[float]) -> Answer:
+        pitch, yaw, pitch_rate, yaw_rate = np.radians(params[:4])
+        flags = int(params[4]) if math.isfinite(params[4]) else 0
         return self._turn(link, flags, (0.0, pitch, yaw), (0.0, pitch_rate, yaw_rate))
 
     @receives("GIMBAL_MANAGER_SET_ATTITUDE")
@@ -123,10 +123,12 @@ class GimbalManager(Memory):
     @streams(
         "GIMBAL_MANAGER_STATUS", ground_station=0.5, offboard=0.5, bridge=False, where=_has_gimbal
     )
-    def _status(self, m: np.ndarray, t_us: int) -> None:
-        m["time_boot_ms"], m["gimbal_device_id"] = t_us // 1000, DEVICE
-        m["primary_control_sysid"], m["primary_control_compid"] = self._control[:, 0].T
-        m["secondary_control_sysid"], m["secondary_control_compid"] = self._control[:, 1].T
+    def _status(self, message: np.ndarray, t_us: int) -> None:
+        message["time_boot_ms"], message["gimbal_device_id"] = t_us // 1000, DEVICE
+        message["primary_control_sysid"], message["primary_control_compid"] = self._control[:, 0].T
+        message["secondary_control_sysid"], message["secondary_control_compid"] = self._control[
+            :, 1
+        ].T
 
     @streams(
         "GIMBAL_DEVICE_ATTITUDE_STATUS",
@@ -135,11 +137,11 @@ class GimbalManager(Memory):
         bridge=False,
         where=_has_gimbal,
     )
-    def _attitude(self, m: np.ndarray, t_us: int) -> None:
-        m["time_boot_ms"] = t_us // 1000
-        m["flags"] = _LEVEL | mavlink.GIMBAL_DEVICE_FLAGS_YAW_IN_VEHICLE_FRAME
+    def _attitude(self, message: np.ndarray, t_us: int) -> None:
+        message["time_boot_ms"] = t_us // 1000
+        message["flags"] = _LEVEL | mavlink.GIMBAL_DEVICE_FLAGS_YAW_IN_VEHICLE_FRAME
         quat = np.array([from_euler(*angles) for angles in self.mount.angles])
-        m["q"] = quat[:, [3, 0, 1, 2]]
+        message["q"] = quat[:, [3, 0, 1, 2]]
 
 
 def _no_gimbal() -> Answer:

@@ -58,35 +58,37 @@ def _has_mount(mount: "Mount") -> np.ndarray:
 
 
 @njit
-def _update(m: Record, s: Record, pos: np.ndarray, heading: float, dt: float) -> None:
+def _update(mount: Record, servo: Record, pos: np.ndarray, heading: float, dt: float) -> None:
     """Angles of a moment: those at rest, those that go on, or towards the region of interest."""
-    if math.isfinite(m.roi[0]):
-        dx, dy, dz = m.roi[0] - pos[0], m.roi[1] - pos[1], m.roi[2] - pos[2]
+    if math.isfinite(mount.roi[0]):
+        dx, dy, dz = mount.roi[0] - pos[0], mount.roi[1] - pos[1], mount.roi[2] - pos[2]
         far = math.hypot(dx, dy)
-        m.angles[ROLL] = 0.0
-        m.angles[PITCH] = math.atan2(dz, far)
-        m.angles[YAW] = wrap_pi(heading - math.atan2(dy, dx)) if far > 0.0 else 0.0
+        mount.angles[ROLL] = 0.0
+        mount.angles[PITCH] = math.atan2(dz, far)
+        mount.angles[YAW] = wrap_pi(heading - math.atan2(dy, dx)) if far > 0.0 else 0.0
         return
     for axis in range(3):
-        if m.rates[axis] != 0.0:
-            m.angles[axis] = clamp(
-                m.angles[axis] + m.rates[axis] * dt, s.range[axis, 0], s.range[axis, 1]
+        if mount.rates[axis] != 0.0:
+            mount.angles[axis] = clamp(
+                mount.angles[axis] + mount.rates[axis] * dt,
+                servo.range[axis, 0],
+                servo.range[axis, 1],
             )
-    if math.isfinite(m.bearing):
-        m.bearing = wrap_pi(m.bearing + m.rates[YAW] * dt)
-        m.angles[YAW] = wrap_pi(m.bearing - (NORTH - heading))
+    if math.isfinite(mount.bearing):
+        mount.bearing = wrap_pi(mount.bearing + mount.rates[YAW] * dt)
+        mount.angles[YAW] = wrap_pi(mount.bearing - (NORTH - heading))
 
 
 @njit
 def _joint_angles(
-    m: Record, quat: np.ndarray, heading: float, rolls: bool, turns: bool
+    mount: Record, quat: np.ndarray, heading: float, rolls: bool, turns: bool
 ) -> tuple[float, float, float]:
     """Roll, pitch and yaw of the camera in the vehicle: by yaw, then roll, then pitch [rad].
 
     Without a servo for the roll only the optical axis is where it should be.
     """
-    yaw = heading - m.angles[YAW] if turns else heading
-    wanted = from_euler(m.angles[ROLL], -m.angles[PITCH], yaw)
+    yaw = heading - mount.angles[YAW] if turns else heading
+    wanted = from_euler(mount.angles[ROLL], -mount.angles[PITCH], yaw)
     qx, qy, qz, qw = multiply(
         -quat[0], -quat[1], -quat[2], quat[3], wanted[0], wanted[1], wanted[2], wanted[3]
     )
@@ -106,18 +108,18 @@ def _apply(
     commands: np.ndarray,
 ) -> None:
     for i in fitted:
-        m, s = mounts[i], servos[i]
+        mount, servo = mounts[i], servos[i]
         quat = estimates[i].quat
         heading = yaw_of(quat)
-        _update(m, s, estimates[i].pos, heading, dt)
-        angles = _joint_angles(m, quat, heading, s.index[ROLL] >= 0, s.index[YAW] >= 0)
+        _update(mount, servo, estimates[i].pos, heading, dt)
+        angles = _joint_angles(mount, quat, heading, servo.index[ROLL] >= 0, servo.index[YAW] >= 0)
         for axis in range(3):
-            k = s.index[axis]
+            k = servo.index[axis]
             if k >= 0:
                 commands[i, k] = clamp(
-                    (s.sense[axis] * angles[axis] - s.zero[axis]) / s.scaling[axis],
-                    s.lower[axis],
-                    s.upper[axis],
+                    (servo.sense[axis] * angles[axis] - servo.zero[axis]) / servo.scaling[axis],
+                    servo.lower[axis],
+                    servo.upper[axis],
                 )
 
 
@@ -189,15 +191,15 @@ class Mount(Memory):
             rates: Rates of these angles [rad/s].
             from_north: Whether yaw counts from north and is held there, or from the heading.
         """
-        m, angles = self.records[i], np.asarray(angles, dtype=float)
+        mount, angles = self.records[i], np.asarray(angles, dtype=float)
         known = np.isfinite(angles)
-        m["angles"][known] = angles[known]
-        m["rates"] = np.where(known | ~np.isfinite(rates), 0.0, rates)
-        m["bearing"], m["roi"] = np.nan, np.nan
+        mount["angles"][known] = angles[known]
+        mount["rates"] = np.where(known | ~np.isfinite(rates), 0.0, rates)
+        mount["bearing"], mount["roi"] = np.nan, np.nan
         if from_north:
             heading = self.heading(i)
-            m["bearing"] = m["angles"][YAW] + (0.0 if known[YAW] else heading)
-            m["angles"][YAW] = wrap_pi(m["bearing"] - heading)
+            mount["bearing"] = mount["angles"][YAW] + (0.0 if known[YAW] else heading)
+            mount["angles"][YAW] = wrap_pi(mount["bearing"] - heading)
 
     def look_at(self, i: int, position: Sequence[float] | np.ndarray | None) -> None:
         """Looks at a place from now on.
@@ -213,12 +215,12 @@ class Mount(Memory):
             self.records["roi"][i] = np.where(np.isfinite(position), position, here)
 
     @handles(mavlink.MAV_CMD_DO_MOUNT_CONFIGURE)
-    def _configure(self, link: MessageSource, p: Sequence[float]) -> Answer:
-        return self._answer(link, p[0], None)
+    def _configure(self, link: MessageSource, params: Sequence[float]) -> Answer:
+        return self._answer(link, params[0], None)
 
     @handles(mavlink.MAV_CMD_DO_MOUNT_CONTROL)
-    def _control(self, link: MessageSource, p: Sequence[float]) -> Answer:
-        return self._answer(link, p[6], (p[1], p[0], p[2]))
+    def _control(self, link: MessageSource, params: Sequence[float]) -> Answer:
+        return self._answer(link, params[6], (params[1], params[0], params[2]))
 
     def _answer(self, link: MessageSource, mode: float, degrees: Sequence[float] | None) -> Answer:
         """Changes to a MAV_MOUNT_MODE, and to roll, pitch and yaw [deg] where they are given."""
@@ -240,8 +242,8 @@ class Mount(Memory):
         return Answer(ACCEPTED)
 
     @streams("MOUNT_ORIENTATION", offboard=10, where=_has_mount)
-    def _orientation(self, m: np.ndarray, t_us: int) -> None:
-        m["time_boot_ms"] = t_us // 1000
-        m["roll"], m["pitch"], m["yaw"] = np.degrees(self.angles).T
+    def _orientation(self, message: np.ndarray, t_us: int) -> None:
+        message["time_boot_ms"] = t_us // 1000
+        message["roll"], message["pitch"], message["yaw"] = np.degrees(self.angles).T
         heading = np.degrees([self.heading(i) for i in range(len(self.angles))])
-        m["yaw_absolute"] = (m["yaw"] + heading) % 360.0
+        message["yaw_absolute"] = (message["yaw"] + heading) % 360.0

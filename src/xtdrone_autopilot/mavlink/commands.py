@@ -21,7 +21,7 @@ from xtdrone_core.modes import (
     Mode,
     nav_state,
 )
-from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, NOT_VTOL
 from xtdrone_dynamics.earth.geodesy import to_local_array
 
 from ..interfaces import Estimator
@@ -40,7 +40,6 @@ from .links import Link, Links
 UNSUPPORTED, FAILED = mavlink.MAV_RESULT_UNSUPPORTED, mavlink.MAV_RESULT_FAILED
 CANCELLED = 6  # MAV_RESULT_CANCELLED, which pymavlink's dialect lacks
 FORCE = 21196  # param2 of arm and disarm commands: no checks
-MIN_ORBIT, MAX_ORBIT = 1.0, 1000.0  # radius of an orbit, as in PX4 [m]
 ABSOLUTE = (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT)
 RELATIVE = (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
 _UNSET = 0x7FFFFFFF  # x and y of a COMMAND_INT without a place
@@ -168,7 +167,7 @@ class Commands:
         first = message.param1, message.param2, message.param3, message.param4
         self._run_command(link, message, [*first, *place, message.z])
 
-    def _run_command(self, link: Link, message: MavlinkMessage, p: Sequence[float]) -> None:
+    def _run_command(self, link: Link, message: MavlinkMessage, params: Sequence[float]) -> None:
         handler = self.handlers.get(message.command)
         if handler is None:
             name = command_name(message.command)
@@ -180,7 +179,7 @@ class Commands:
                 NO_ANSWER if silent else UNSUPPORTED, f"command {name} is not supported{why}"
             )
         else:
-            answer = handler(link, p)
+            answer = handler(link, params)
         self._answer(link, message, answer)
 
     @refuses("COMMAND_LONG", "COMMAND_INT")
@@ -207,18 +206,20 @@ class Commands:
         )
 
     @handles(mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
-    def _arm_disarm(self, link: Link, p: Sequence[float]) -> Answer:
-        action = round(p[0]) if math.isfinite(p[0]) else 0
+    def _arm_disarm(self, link: Link, params: Sequence[float]) -> Answer:
+        action = round(params[0]) if math.isfinite(params[0]) else 0
         if action not in (0, 1):
-            return Answer(NO_ANSWER, f"Unsupported ARM_DISARM param: {p[0]:.3f}: 1 arms, 0 disarms")
-        force = p[1] == FORCE
+            return Answer(
+                NO_ANSWER, f"Unsupported ARM_DISARM param: {params[0]:.3f}: 1 arms, 0 disarms"
+            )
+        force = params[1] == FORCE
         if action:
             return self._commander.arm(link.vehicle, self._clock.t_us, force)
         return self._commander.disarm(link.vehicle, force)
 
     @handles(mavlink.MAV_CMD_DO_SET_MODE)
-    def _do_set_mode(self, link: Link, p: Sequence[float]) -> Answer:
-        base, main, sub = (int(x) & 0xFF if math.isfinite(x) else 0 for x in p[:3])
+    def _do_set_mode(self, link: Link, params: Sequence[float]) -> Answer:
+        base, main, sub = (int(x) & 0xFF if math.isfinite(x) else 0 for x in params[:3])
         if base & mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
             return self._set_custom_mode(link, main, sub)
         mode = _base_mode(base)
@@ -260,60 +261,67 @@ class Commands:
         self._do_set_mode(link, (message.base_mode, number >> 16 & 0xFF, number >> 24 & 0xFF))
 
     @handles(mavlink.MAV_CMD_DO_SET_STANDARD_MODE)
-    def _do_set_standard_mode(self, link: Link, p: Sequence[float]) -> Answer:
-        mode = _STANDARD_MODES.get(p[0])
+    def _do_set_standard_mode(self, link: Link, params: Sequence[float]) -> Answer:
+        mode = _STANDARD_MODES.get(params[0])
         return Answer(FAILED) if mode is None else self._mode(link, mode)
 
     def _mode(self, link: Link, mode: Mode, text: str = "", shown: int | None = None) -> Answer:
         return self._commander.set_mode(link.vehicle, mode, self._clock.t_us, text, shown)
 
     @handles(mavlink.MAV_CMD_NAV_TAKEOFF)
-    def _nav_takeoff(self, link: Link, p: Sequence[float]) -> Answer:
-        if abs(p[6]) > FARTHEST:
-            return Answer(DENIED, f"height {p[6]:g} m is not allowed: give one above sea level")
-        return self._commander.take_off(link.vehicle, p[6], self._clock.t_us)
+    def _nav_takeoff(self, link: Link, params: Sequence[float]) -> Answer:
+        if abs(params[6]) > FARTHEST:
+            return Answer(
+                DENIED, f"height {params[6]:g} m is not allowed: give one above sea level"
+            )
+        place = self._position(params)
+        if place is None:
+            return _no_place(params)
+        return self._commander.take_off(link.vehicle, params[6], self._clock.t_us, place)
 
     @handles(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
-    def _nav_vtol_takeoff(self, link: Link, p: Sequence[float]) -> Answer:
+    def _nav_vtol_takeoff(self, link: Link, params: Sequence[float]) -> Answer:
         if self._status["vtol_type"][link.vehicle] == NOT_VTOL:
             return Answer(
                 UNSUPPORTED, "NAV_VTOL_TAKEOFF is for VTOLs, and it is none: use NAV_TAKEOFF"
             )
-        place = self._position(p)
+        place = self._position(params)
         if place is None:
-            return _no_place(p)
+            return _no_place(params)
         return self._commander.vtol_take_off(link.vehicle, place, self._clock.t_us)
 
     @handles(mavlink.MAV_CMD_DO_REPOSITION)
-    def _do_reposition(self, link: Link, p: Sequence[float]) -> Answer:
-        flags = int(p[1]) if math.isfinite(p[1]) else 0
+    def _do_reposition(self, link: Link, params: Sequence[float]) -> Answer:
+        flags = int(params[1]) if math.isfinite(params[1]) else 0
         if flags == mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE:
-            return self._reposition(link, p)
-        v = self._status[link.vehicle]
-        if v["armed"] and v["mode"] == Mode.LOITER:  # there it flies to it all the same, as PX4
-            self._reposition(link, p)
+            return self._reposition(link, params)
+        status = self._status[link.vehicle]
+        if (
+            status["armed"] and status["mode"] == Mode.LOITER
+        ):  # there it flies to it all the same, as PX4
+            self._reposition(link, params)
         return Answer(
             UNSUPPORTED,
             "DO_REPOSITION without MAV_DO_REPOSITION_FLAGS_CHANGE_MODE "
             "(param2 = 1) does not change the mode",
         )
 
-    def _reposition(self, link: Link, p: Sequence[float]) -> Answer:
-        target = self._position(p)
+    def _reposition(self, link: Link, params: Sequence[float]) -> Answer:
+        target = self._position(params)
         if target is None:
-            return _no_place(p)
-        yaw = yaw_enu_ned(p[3]) if math.isfinite(p[3]) else math.nan
-        return self._commander.reposition(link.vehicle, target, yaw, p[0], self._clock.t_us)
+            return _no_place(params)
+        yaw = yaw_enu_ned(params[3]) if math.isfinite(params[3]) else math.nan
+        return self._commander.reposition(link.vehicle, target, yaw, params[0], self._clock.t_us)
 
     @handles(mavlink.MAV_CMD_DO_CHANGE_ALTITUDE)
-    def _do_change_altitude(self, link: Link, p: Sequence[float]) -> Answer:
-        height = p[0]  # above sea level in every frame, as in PX4
+    def _do_change_altitude(self, link: Link, params: Sequence[float]) -> Answer:
+        height = params[0]  # above sea level in every frame, as in PX4
         if abs(height) > FARTHEST:
             return Answer(DENIED, f"height {height:g} m is not allowed: give one above sea level")
         return self._reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
 
     @handles(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
-    def _run_checks(self, link: Link, p: Sequence[float]) -> Answer:
+    def _run_checks(self, link: Link, params: Sequence[float]) -> Answer:
         self._commander.report_checks(link.vehicle)
         reason = self._commander.checks(link.vehicle)
         self._outbox.say(
@@ -321,40 +329,42 @@ class Commands:
         )
         return Answer(ACCEPTED)
 
-    def _position(self, p: Sequence[float]) -> np.ndarray | None:
+    def _position(self, params: Sequence[float]) -> np.ndarray | None:
         """(3,) world [m] of param5 to param7, NaN where they leave it open; None off the Earth."""
         position = np.full(3, math.nan)
-        if abs(p[6]) > FARTHEST:
+        if abs(params[6]) > FARTHEST:
             return None
-        if math.isfinite(p[4]) and math.isfinite(p[5]):
-            if not (abs(p[4]) <= 90.0 and abs(p[5]) <= 180.0):
+        if math.isfinite(params[4]) and math.isfinite(params[5]):
+            if not (abs(params[4]) <= 90.0 and abs(params[5]) <= 180.0):
                 return None
-            geo = [[math.radians(p[4]), math.radians(p[5]), 0.0]]
+            geo = [[math.radians(params[4]), math.radians(params[5]), 0.0]]
             position[:2] = to_local_array(geo, *self._origin)[0, :2]
-        if math.isfinite(p[6]):
-            position[2] = p[6] - self._origin[2]
+        if math.isfinite(params[6]):
+            position[2] = params[6] - self._origin[2]
         return position
 
     @handles(mavlink.MAV_CMD_DO_CHANGE_SPEED)
-    def _do_change_speed(self, link: Link, p: Sequence[float]) -> Answer:
-        self._missions.change_speed(link.vehicle, p[1])
+    def _do_change_speed(self, link: Link, params: Sequence[float]) -> Answer:
+        hovers = self._status["vehicle_type"][link.vehicle] == MULTICOPTER
+        of_ground = math.isfinite(params[0]) and round(params[0]) == mavlink.SPEED_TYPE_GROUNDSPEED
+        self._missions.change_speed(link.vehicle, params[1], at_once=of_ground or not hovers)
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_SET_HOME)
-    def _do_set_home(self, link: Link, p: Sequence[float]) -> Answer:
-        v = self._status[link.vehicle]
-        if p[0] > 0.5:
-            v["home"] = self._estimator.pos[link.vehicle]
+    def _do_set_home(self, link: Link, params: Sequence[float]) -> Answer:
+        status = self._status[link.vehicle]
+        if params[0] > 0.5:
+            status["home"] = self._estimator.pos[link.vehicle]
         else:
-            position = self._position(p)
+            position = self._position(params)
             if position is None or not np.isfinite(position).all():
                 return Answer(
                     DENIED,
                     "home needs latitude, longitude and height, or param1 = 1 "
                     "for the present position",
                 )
-            v["home"] = position
-        v["home_set"] = True
+            status["home"] = position
+        status["home_set"] = True
         return Answer(ACCEPTED)
 
     def _stream_of(self, number: float) -> str | None:
@@ -362,35 +372,35 @@ class Commands:
         return self._links.message_name(number if math.isfinite(number) else 0.0)
 
     @handles(mavlink.MAV_CMD_SET_MESSAGE_INTERVAL)
-    def _set_message_interval(self, link: Link, p: Sequence[float]) -> Answer:
-        name = self._stream_of(p[0])
-        if not math.isfinite(p[0]):
+    def _set_message_interval(self, link: Link, params: Sequence[float]) -> Answer:
+        name = self._stream_of(params[0])
+        if not math.isfinite(params[0]):
             return Answer(ACCEPTED)  # as PX4, without effect
         if name in (None, "HEARTBEAT"):
-            return Answer(FAILED, f"message {p[0]:g} is not a stream whose rate can be set")
-        interval = int(p[1]) if math.isfinite(p[1]) else 0
+            return Answer(FAILED, f"message {params[0]:g} is not a stream whose rate can be set")
+        interval = int(params[1]) if math.isfinite(params[1]) else 0
         self._links.set_interval(link, name, max(interval, -1))
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_GET_MESSAGE_INTERVAL)
-    def _get_message_interval(self, link: Link, p: Sequence[float]) -> Answer:
-        name = self._stream_of(p[0])
+    def _get_message_interval(self, link: Link, params: Sequence[float]) -> Answer:
+        name = self._stream_of(params[0])
         interval = (self._links.get_interval(link, name) or 0) if name else 0
-        number = int(p[0]) if math.isfinite(p[0]) else 0
+        number = int(params[0]) if math.isfinite(params[0]) else 0
         self._links.reply(link, mavlink.MAVLink_message_interval_message(number & 0xFFFF, interval))
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_REQUEST_MESSAGE)
-    def _request_message(self, link: Link, p: Sequence[float]) -> Answer:
-        answer = self._on_request.get(p[0])
+    def _request_message(self, link: Link, params: Sequence[float]) -> Answer:
+        answer = self._on_request.get(params[0])
         if answer is None:
-            name = self._stream_of(p[0])
+            name = self._stream_of(params[0])
             return (
                 self._request(link, name)
                 if name
-                else Answer(DENIED, f"message {p[0]:g} is not one of the streams")
+                else Answer(DENIED, f"message {params[0]:g} is not one of the streams")
             )
-        messages = answer(link.vehicle, p[1:])
+        messages = answer(link.vehicle, params[1:])
         for message in messages:
             self._links.reply(link, message)
         return Answer(ACCEPTED) if messages else Answer(DENIED, "there is nothing to tell")
@@ -400,23 +410,25 @@ class Commands:
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_NAV_LAND)
-    def _nav_land(self, link: Link, p: Sequence[float]) -> Answer:
+    def _nav_land(self, link: Link, params: Sequence[float]) -> Answer:
         return self._mode(link, Mode.LAND, "Landing at current position\t")
 
     @handles(mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH)
-    def _nav_return(self, link: Link, p: Sequence[float]) -> Answer:
+    def _nav_return(self, link: Link, params: Sequence[float]) -> Answer:
         return self._mode(link, Mode.RTL, "Returning to launch\t")
 
     @handles(mavlink.MAV_CMD_DO_SET_ROI_LOCATION)
-    def _set_roi_location(self, link: Link, p: Sequence[float]) -> Answer:
-        return self._set_roi(link, self._position(p))
+    def _set_roi_location(self, link: Link, params: Sequence[float]) -> Answer:
+        return self._set_roi(link, self._position(params))
 
     @handles(mavlink.MAV_CMD_DO_SET_ROI, mavlink.MAV_CMD_NAV_ROI)
-    def _set_roi_by_mode(self, link: Link, p: Sequence[float]) -> Answer:
-        return self._set_roi(link, self._position(p) if p[0] == mavlink.MAV_ROI_LOCATION else None)
+    def _set_roi_by_mode(self, link: Link, params: Sequence[float]) -> Answer:
+        return self._set_roi(
+            link, self._position(params) if params[0] == mavlink.MAV_ROI_LOCATION else None
+        )
 
     @handles(mavlink.MAV_CMD_DO_SET_ROI_NONE, mavlink.MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET)
-    def _clear_roi(self, link: Link, p: Sequence[float]) -> Answer:
+    def _clear_roi(self, link: Link, params: Sequence[float]) -> Answer:
         return self._set_roi(link, None)
 
     def _set_roi(self, link: Link, position: np.ndarray | None) -> Answer:
@@ -424,65 +436,65 @@ class Commands:
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_NAV_LAND_LOCAL)  # NAV_PRECLAND of PX4
-    def _precision_land(self, link: Link, p: Sequence[float]) -> Answer:
+    def _precision_land(self, link: Link, params: Sequence[float]) -> Answer:
         return self._mode(link, Mode.LAND, shown=PRECISION_LANDING)
 
     @handles(mavlink.MAV_CMD_DO_GO_AROUND)
-    def _go_around(self, link: Link, p: Sequence[float]) -> Answer:
+    def _go_around(self, link: Link, params: Sequence[float]) -> Answer:
         """Accepted by every vehicle, as by PX4."""
         self._commander.go_around(link.vehicle)
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_LAND_START)
-    def _do_land_start(self, link: Link, p: Sequence[float]) -> Answer:
+    def _do_land_start(self, link: Link, params: Sequence[float]) -> Answer:
         return Answer(CANCELLED)
 
     @handles(mavlink.MAV_CMD_PREFLIGHT_CALIBRATION)
-    def _calibrate(self, link: Link, p: Sequence[float]) -> Answer:
+    def _calibrate(self, link: Link, params: Sequence[float]) -> Answer:
         if self._status["armed"][link.vehicle]:
             return Answer(REJECTED)
-        if not all(map(math.isfinite, p)):
+        if not all(map(math.isfinite, params)):
             return Answer(DENIED)
         return (
             Answer(ACCEPTED)
-            if not any(p)
+            if not any(params)
             else Answer(
                 UNSUPPORTED, "no calibration: the estimator finds the sensors' biases itself"
             )
         )
 
     @handles(mavlink.MAV_CMD_FIXED_MAG_CAL_YAW)
-    def _calibrate_magnetometer(self, link: Link, p: Sequence[float]) -> Answer:
+    def _calibrate_magnetometer(self, link: Link, params: Sequence[float]) -> Answer:
         return Answer(REJECTED if self._status["armed"][link.vehicle] else ACCEPTED)
 
     @handles(mavlink.MAV_CMD_LOGGING_START)
-    def _logging_start(self, link: Link, p: Sequence[float]) -> Answer:
+    def _logging_start(self, link: Link, params: Sequence[float]) -> Answer:
         return Answer(
             DENIED, "logs are not streamed: they are in the run folder, and can be downloaded"
         )
 
     @handles(mavlink.MAV_CMD_LOGGING_STOP)
-    def _logging_stop(self, link: Link, p: Sequence[float]) -> Answer:
+    def _logging_stop(self, link: Link, params: Sequence[float]) -> Answer:
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES)
-    def _capabilities(self, link: Link, p: Sequence[float]) -> Answer:
+    def _capabilities(self, link: Link, params: Sequence[float]) -> Answer:
         return self._request(link, "AUTOPILOT_VERSION")
 
     @handles(mavlink.MAV_CMD_REQUEST_PROTOCOL_VERSION)
-    def _protocol_version(self, link: Link, p: Sequence[float]) -> Answer:
-        return self._request_message(link, [mavlink.MAVLINK_MSG_ID_PROTOCOL_VERSION, *p[1:]])
+    def _protocol_version(self, link: Link, params: Sequence[float]) -> Answer:
+        return self._request_message(link, [mavlink.MAVLINK_MSG_ID_PROTOCOL_VERSION, *params[1:]])
 
     @handles(mavlink.MAV_CMD_REQUEST_FLIGHT_INFORMATION)
-    def _flight_information(self, link: Link, p: Sequence[float]) -> Answer:
-        return self._request_message(link, [mavlink.MAVLINK_MSG_ID_FLIGHT_INFORMATION, *p[1:]])
+    def _flight_information(self, link: Link, params: Sequence[float]) -> Answer:
+        return self._request_message(link, [mavlink.MAVLINK_MSG_ID_FLIGHT_INFORMATION, *params[1:]])
 
     @handles(mavlink.MAV_CMD_REQUEST_STORAGE_INFORMATION)
-    def _storage_information(self, link: Link, p: Sequence[float]) -> Answer:
+    def _storage_information(self, link: Link, params: Sequence[float]) -> Answer:
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_STORAGE_INFORMATION, 0.0])
 
     @handles(mavlink.MAV_CMD_GET_HOME_POSITION)
-    def _get_home(self, link: Link, p: Sequence[float]) -> Answer:
+    def _get_home(self, link: Link, params: Sequence[float]) -> Answer:
         return self._request(link, "HOME_POSITION")
 
     @receives("MISSION_SET_CURRENT")
@@ -497,41 +509,40 @@ class Commands:
             self._outbox.stream_now(link.vehicle, "MISSION_CURRENT")
 
     @handles(mavlink.MAV_CMD_MISSION_START)
-    def _mission_start(self, link: Link, p: Sequence[float]) -> Answer:
+    def _mission_start(self, link: Link, params: Sequence[float]) -> Answer:
         i = link.vehicle
         reason = self._missions.why_not(i)
         if reason:
             return Answer(DENIED, f"Mission start denied: {reason}")
-        if not (math.isfinite(p[0]) and -1 <= p[0] < self._missions.total[i]):
-            return Answer(DENIED, f"Mission start denied: there is no item {p[0]:g}")
-        if p[0] > 0:
-            self._set_mission_item(link, int(p[0]))
+        if not (math.isfinite(params[0]) and -1 <= params[0] < self._missions.total[i]):
+            return Answer(DENIED, f"Mission start denied: there is no item {params[0]:g}")
+        if params[0] > 0:
+            self._set_mission_item(link, int(params[0]))
         answer = self._mode(link, Mode.MISSION)
         if answer.accepted:
             answer = self._commander.arm(i, self._clock.t_us)
         return answer
 
     @handles(mavlink.MAV_CMD_DO_ORBIT)
-    def _do_orbit(self, link: Link, p: Sequence[float]) -> Answer:
-        position = self._position(p)
+    def _do_orbit(self, link: Link, params: Sequence[float]) -> Answer:
+        position = self._position(params)
         if position is None:
-            return _no_place(p)
-        radius = p[0]
-        if math.isfinite(radius):
-            radius = math.copysign(min(max(abs(radius), MIN_ORBIT), MAX_ORBIT), radius)
-        return self._commander.orbit(link.vehicle, position, radius, p[1], self._clock.t_us)
+            return _no_place(params)
+        return self._commander.orbit(
+            link.vehicle, position, params[0], params[1], params[2], self._clock.t_us
+        )
 
     @handles(mavlink.MAV_CMD_INJECT_FAILURE)
-    def _inject_failure(self, link: Link, p: Sequence[float]) -> Answer:
+    def _inject_failure(self, link: Link, params: Sequence[float]) -> Answer:
         i = link.vehicle
         if self._parameters.get(i, "SYS_FAILURE_EN") == 0:
             return Answer(DENIED, "failures are not allowed: set SYS_FAILURE_EN to 1")
-        reason = self._failures.inject(i, *p[:3])
+        reason = self._failures.inject(i, *params[:3])
         return Answer(UNSUPPORTED, reason) if reason else Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_FLIGHTTERMINATION)
-    def _do_terminate(self, link: Link, p: Sequence[float]) -> Answer:
-        if p[0] < 0.5:
+    def _do_terminate(self, link: Link, params: Sequence[float]) -> Answer:
+        if params[0] < 0.5:
             return Answer(ACCEPTED)
         return self._commander.disarm(link.vehicle, True, "failsafe")
 
@@ -547,5 +558,8 @@ def _base_mode(base: int) -> Mode | None:
     return Mode.STABILIZED if base & mavlink.MAV_MODE_FLAG_STABILIZE_ENABLED else Mode.MANUAL
 
 
-def _no_place(p: Sequence[float]) -> Answer:
-    return Answer(DENIED, f"no position at latitude {p[4]:g}, longitude {p[5]:g}, height {p[6]:g}")
+def _no_place(params: Sequence[float]) -> Answer:
+    return Answer(
+        DENIED,
+        f"no position at latitude {params[4]:g}, longitude {params[5]:g}, height {params[6]:g}",
+    )

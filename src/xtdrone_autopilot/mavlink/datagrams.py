@@ -63,15 +63,15 @@ def pack_address(address: tuple[str, int]) -> np.ndarray:
 class Sender:
     """Sends the frames of a fleet to the addresses of each vehicle."""
 
-    def __init__(self, n: int, most: int) -> None:
+    def __init__(self, n: int, maximum: int) -> None:
         """Nothing to send to yet.
 
         Args:
             n: Number of vehicles.
-            most: Addresses of one vehicle.
+            maximum: Addresses of one vehicle.
         """
         self.sockets = np.full(n, -1, dtype=np.int32)  # file numbers
-        self._addresses = np.zeros((n, most, _ADDRESS), dtype=np.uint8)
+        self._addresses = np.zeros((n, maximum, _ADDRESS), dtype=np.uint8)
         self._counts = np.zeros(n, dtype=np.int64)
         self._scratch = _new_scratch()
 

@@ -46,25 +46,29 @@ class DeviceCommands:
         self._offboard, self._rotor_mask, self._clock = offboard, rotor_mask, clock
 
     @handles(mavlink.MAV_CMD_DO_SET_ACTUATOR)
-    def _set_actuator(self, link: Link, p: Sequence[float]) -> Answer:
+    def _set_actuator(self, link: Link, params: Sequence[float]) -> Answer:
         """Sets outputs as PX4's "Offboard Actuator Set 1" and on: the first six, or the next."""
-        sets = int(p[6]) if math.isfinite(p[6]) else 0
-        self._offboard.set_own(link.vehicle, 6 * max(sets, 0), np.clip(p[:6], -1.0, 1.0).tolist())
+        sets = int(params[6]) if math.isfinite(params[6]) else 0
+        self._offboard.set_own(
+            link.vehicle, 6 * max(sets, 0), np.clip(params[:6], -1.0, 1.0).tolist()
+        )
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_ACTUATOR_TEST)
-    def _actuator_test(self, link: Link, p: Sequence[float]) -> Answer:
+    def _actuator_test(self, link: Link, params: Sequence[float]) -> Answer:
         i = link.vehicle
         if self._status["armed"][i]:
             return Answer(DENIED, "actuators are tested while the vehicle is disarmed")
         if self._parameters.get(i, "COM_MOT_TEST_EN") != 1:
             return Answer(DENIED, "tests of actuators are off: set COM_MOT_TEST_EN to 1")
-        actuators = self._actuators(i, p[4])
+        actuators = self._actuators(i, params[4])
         if actuators is None:
             return Answer(
-                mavlink.MAV_RESULT_UNSUPPORTED, f"actuator function {p[4]:g} does not exist"
+                mavlink.MAV_RESULT_UNSUPPORTED, f"actuator function {params[4]:g} does not exist"
             )
-        value, seconds = (p[0], min(p[1], LONGEST_TEST_S)) if p[1] > 0 else (0.0, 0.0)
+        value, seconds = (
+            (params[0], min(params[1], LONGEST_TEST_S)) if params[1] > 0 else (0.0, 0.0)
+        )
         if not math.isfinite(value):
             value, seconds = 0.0, 0.0
         for actuator in actuators:

@@ -29,23 +29,23 @@ class Limit:
     """The range of one field, or of all numbers of an array."""
 
     field: str
-    least: float
-    most: float
+    minimum: float
+    maximum: float
     may_be_unset: bool = False  # NaN says that it is not given
     ignored_by: int = 0  # bits of the type mask, each of which says that it does not count
 
     def allows(self, value: Any) -> bool:  # a field of a message
         """Returns whether a value, or each number of an array, is in range."""
         return all(
-            self.least <= number <= self.most or (self.may_be_unset and number != number)
+            self.minimum <= number <= self.maximum or (self.may_be_unset and number != number)
             for number in (value if isinstance(value, (list, tuple)) else (value,))
         )
 
     def __str__(self) -> str:
         span = (
-            f"up to {self.most:g}"
-            if self.least == -self.most
-            else f"from {self.least:g} to {self.most:g}"
+            f"up to {self.maximum:g}"
+            if self.minimum == -self.maximum
+            else f"from {self.minimum:g} to {self.maximum:g}"
         )
         mask = ", or be ignored by the type mask" if self.ignored_by else ""
         return f"{self.field} has to be a number {span}{mask}"
@@ -54,8 +54,8 @@ class Limit:
 def _limits(
     name: str,
     *fields: str,
-    most: float | None = None,
-    least: float | None = None,
+    maximum: float | None = None,
+    minimum: float | None = None,
     may_be_unset: bool = False,
     first_bit: int | None = None,
     bits: int = 0,
@@ -65,21 +65,21 @@ def _limits(
     Args:
         name: Name of the message.
         fields: Their names.
-        most: Largest value; None = by the unit.
-        least: Smallest; None = the largest with the other sign.
+        maximum: Largest value; None = by the unit.
+        minimum: Smallest; None = the largest with the other sign.
         may_be_unset: Whether they may be NaN.
         first_bit: Bit of the type mask that ignores the first of them; the others follow.
         bits: Bits of the type mask, each of which ignores all of them.
     """
     kind = mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
     for k, field in enumerate(fields):
-        largest = most
+        largest = maximum
         if largest is None:
             unit = kind.fieldunits_by_name[field]
             largest = _DEGREES[field[:3]] if unit == "degE7" else _BY_UNIT[unit]
         yield Limit(
             field,
-            -largest if least is None else least,
+            -largest if minimum is None else minimum,
             largest,
             may_be_unset,
             bits if first_bit is None else 1 << first_bit + k,
@@ -99,8 +99,10 @@ _PARAMS = tuple(f"param{k}" for k in range(1, 8))
 _RATES = ("body_roll_rate", "body_pitch_rate", "body_yaw_rate")
 THRUST_BODY, THRUST_IGNORE, ATTITUDE_IGNORE = 32, 64, 128  # type mask of attitude targets
 LIMITED: dict[str, tuple[Limit, ...]] = {
-    "COMMAND_LONG": (*_limits("COMMAND_LONG", *_PARAMS, most=PARAM_MAX, may_be_unset=True),),
-    "COMMAND_INT": (*_limits("COMMAND_INT", *_PARAMS[:4], "z", most=PARAM_MAX, may_be_unset=True),),
+    "COMMAND_LONG": (*_limits("COMMAND_LONG", *_PARAMS, maximum=PARAM_MAX, may_be_unset=True),),
+    "COMMAND_INT": (
+        *_limits("COMMAND_INT", *_PARAMS[:4], "z", maximum=PARAM_MAX, may_be_unset=True),
+    ),
     "SET_POSITION_TARGET_LOCAL_NED": _of_position_target(
         "SET_POSITION_TARGET_LOCAL_NED", "x", "y", "z"
     ),
@@ -109,11 +111,11 @@ LIMITED: dict[str, tuple[Limit, ...]] = {
     ),
     "SET_ATTITUDE_TARGET": (
         *_limits("SET_ATTITUDE_TARGET", *_RATES, first_bit=0),
-        *_limits("SET_ATTITUDE_TARGET", "q", most=_UNIT_LENGTH, bits=ATTITUDE_IGNORE),
-        *_limits("SET_ATTITUDE_TARGET", "thrust", most=1.0, bits=THRUST_BODY | THRUST_IGNORE),
+        *_limits("SET_ATTITUDE_TARGET", "q", maximum=_UNIT_LENGTH, bits=ATTITUDE_IGNORE),
+        *_limits("SET_ATTITUDE_TARGET", "thrust", maximum=1.0, bits=THRUST_BODY | THRUST_IGNORE),
     ),
     "GIMBAL_MANAGER_SET_ATTITUDE": (
-        *_limits("GIMBAL_MANAGER_SET_ATTITUDE", "q", most=_UNIT_LENGTH, may_be_unset=True),
+        *_limits("GIMBAL_MANAGER_SET_ATTITUDE", "q", maximum=_UNIT_LENGTH, may_be_unset=True),
         *_limits(
             "GIMBAL_MANAGER_SET_ATTITUDE",
             "angular_velocity_x",
@@ -123,23 +125,26 @@ LIMITED: dict[str, tuple[Limit, ...]] = {
         ),
     ),
     "SET_ACTUATOR_CONTROL_TARGET": (
-        *_limits("SET_ACTUATOR_CONTROL_TARGET", "controls", most=1.0, may_be_unset=True),
+        *_limits("SET_ACTUATOR_CONTROL_TARGET", "controls", maximum=1.0, may_be_unset=True),
     ),
     "MANUAL_CONTROL": (
-        *_limits("MANUAL_CONTROL", "x", "y", "r", most=1000),
-        *_limits("MANUAL_CONTROL", "z", least=0, most=1000),
+        *_limits("MANUAL_CONTROL", "x", "y", "r", maximum=1000),
+        *_limits("MANUAL_CONTROL", "z", minimum=0, maximum=1000),
     ),
     "VISION_POSITION_ESTIMATE": (
         *_limits("VISION_POSITION_ESTIMATE", "x", "y", "z", "roll", "pitch", "yaw"),
     ),
-    "ODOMETRY": (*_limits("ODOMETRY", "x", "y", "z"), *_limits("ODOMETRY", "q", most=_UNIT_LENGTH)),
+    "ODOMETRY": (
+        *_limits("ODOMETRY", "x", "y", "z"),
+        *_limits("ODOMETRY", "q", maximum=_UNIT_LENGTH),
+    ),
     "FOLLOW_TARGET": (
         *_limits("FOLLOW_TARGET", "lat", "lon", "alt"),
         *_limits("FOLLOW_TARGET", "vel", may_be_unset=True),
     ),
     "LOCAL_POSITION_NED": (*_limits("LOCAL_POSITION_NED", "x", "y", "z", "vx", "vy", "vz"),),
     "ATTITUDE_QUATERNION": (
-        *_limits("ATTITUDE_QUATERNION", "q1", "q2", "q3", "q4", most=_UNIT_LENGTH),
+        *_limits("ATTITUDE_QUATERNION", "q1", "q2", "q3", "q4", maximum=_UNIT_LENGTH),
         *_limits("ATTITUDE_QUATERNION", "rollspeed", "pitchspeed", "yawspeed"),
     ),
 }

@@ -90,8 +90,8 @@ class ParameterProtocol:
             for p in self._changed.pop(i).values():
                 self._links.broadcast(i, self._message(i, p))
 
-    def _on_change(self, i: int, p: Parameter) -> None:
-        self._changed.setdefault(i, {})[p.name] = p
+    def _on_change(self, i: int, parameter: Parameter) -> None:
+        self._changed.setdefault(i, {})[parameter.name] = parameter
 
     def _index(self, i: int) -> dict[str, int]:
         """Index of each name that vehicle i lists."""
@@ -135,33 +135,35 @@ class ParameterProtocol:
         if not p.effect:
             self._say_without_effect(link.vehicle, p)
 
-    def _say_without_effect(self, i: int, p: Parameter) -> None:
+    def _say_without_effect(self, i: int, parameter: Parameter) -> None:
         if i not in self._without_effect:
             self._without_effect.add(i)
-            self._outbox.say(i, INFO, f"{p.name} is kept, but does nothing in this flight stack")
+            self._outbox.say(
+                i, INFO, f"{parameter.name} is kept, but does nothing in this flight stack"
+            )
 
     @handles(mavlink.MAV_CMD_PREFLIGHT_STORAGE)
-    def _storage(self, link: Link, p: Sequence[float]) -> Answer:
+    def _storage(self, link: Link, params: Sequence[float]) -> Answer:
         i, store, files = link.vehicle, self._parameters, self._files
         if self._status["armed"][i]:
             return Answer(REJECTED, "parameters are loaded and saved on the ground only")
-        if p[0] in (2.0, 4.0):
+        if params[0] in (2.0, 4.0):
             store.set_defaults(i)
             return Answer(ACCEPTED)
-        if p[0] not in (0.0, 1.0):
+        if params[0] not in (0.0, 1.0):
             return Answer(
                 DENIED,
-                f"storage action {p[0]:g} is not supported: 0 loads, 1 saves, 2 "
+                f"storage action {params[0]:g} is not supported: 0 loads, 1 saves, 2 "
                 "and 4 go back to the defaults",
             )
         if files is None:
             return Answer(DENIED, "this run has no folder to save parameters in")
         try:
-            if p[0] == 1.0:
+            if params[0] == 1.0:
                 parameter_file.write(
                     files[i],
                     link.system,
-                    {p.name: store.reported(i, p.name) for p in listed().values()},
+                    {params.name: store.reported(i, params.name) for params in listed().values()},
                 )
             else:
                 parameter_file.load_into(store, i, parameter_file.read(files[i]))
@@ -169,13 +171,13 @@ class ParameterProtocol:
             return Answer(DENIED, str(error))
         return Answer(ACCEPTED)
 
-    def _send(self, link: Link, p: Parameter) -> None:
-        self._links.reply(link, self._message(link.vehicle, p))
+    def _send(self, link: Link, parameter: Parameter) -> None:
+        self._links.reply(link, self._message(link.vehicle, parameter))
 
-    def _message(self, i: int, p: Parameter) -> "_Value":
+    def _message(self, i: int, parameter: Parameter) -> "_Value":
         """PARAM_VALUE of one parameter, integers bytewise as PX4 does."""
-        bits = to_bits(p, self._parameters.reported(i, p.name))
-        return self._value(i, p.name, bits, _TYPE[p.type])
+        bits = to_bits(parameter, self._parameters.reported(i, parameter.name))
+        return self._value(i, parameter.name, bits, _TYPE[parameter.type])
 
     def _send_hash(self, link: Link) -> None:
         self._links.reply(

@@ -107,69 +107,75 @@ class SetPointMessages:
         self._offboard.take(i, point)
 
     @receives("SET_POSITION_TARGET_LOCAL_NED")
-    def _set_local(self, link: Link, m: MavlinkMessage) -> None:
-        self._take(self._local_target, link, m)
+    def _set_local(self, link: Link, message: MavlinkMessage) -> None:
+        self._take(self._local_target, link, message)
 
-    def _local_target(self, i: int, m: MavlinkMessage) -> None:
-        pos = np.array(given(m, "x", "y", "z"))
-        vel, acc, yaw, yaw_rate = _motion(m)
+    def _local_target(self, i: int, message: MavlinkMessage) -> None:
+        pos = np.array(given(message, "x", "y", "z"))
+        vel, acc, yaw, yaw_rate = _motion(message)
         if not np.isfinite((pos, vel, acc)).any():
             raise AutopilotError(_NOTHING)
         here, heading = self._estimator.pos[i], self._estimator.yaw(i)
-        if m.coordinate_frame in (mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_LOCAL_OFFSET_NED):
+        if message.coordinate_frame in (
+            mavlink.MAV_FRAME_LOCAL_NED,
+            mavlink.MAV_FRAME_LOCAL_OFFSET_NED,
+        ):
             pos, vel, acc = enu_ned(pos), enu_ned(vel), enu_ned(acc)
-            if m.coordinate_frame == mavlink.MAV_FRAME_LOCAL_OFFSET_NED:
+            if message.coordinate_frame == mavlink.MAV_FRAME_LOCAL_OFFSET_NED:
                 pos = here + pos
             else:
                 pos = self._local_origins.to_world(i, pos)
             yaw = yaw_enu_ned(yaw)
-        elif m.coordinate_frame in (mavlink.MAV_FRAME_BODY_NED, mavlink.MAV_FRAME_BODY_OFFSET_NED):
+        elif message.coordinate_frame in (
+            mavlink.MAV_FRAME_BODY_NED,
+            mavlink.MAV_FRAME_BODY_OFFSET_NED,
+        ):
             pos, vel, acc = (_turn(flu_frd(x), heading) for x in (pos, vel, acc))
             pos = here + pos
             yaw = heading - yaw
         else:
             raise AutopilotError(
-                f"coordinate frame {m.coordinate_frame} is not supported, use 1 "
+                f"coordinate frame {message.coordinate_frame} is not supported, use 1 "
                 "(local), 7 (local offset), 8 or 9 (body)"
             )
         self._trajectory(i, pos, vel, acc, yaw, -yaw_rate)
 
     @receives("SET_POSITION_TARGET_GLOBAL_INT")
-    def _set_global(self, link: Link, m: MavlinkMessage) -> None:
-        self._take(self._global_target, link, m)
+    def _set_global(self, link: Link, message: MavlinkMessage) -> None:
+        self._take(self._global_target, link, message)
 
-    def _global_target(self, i: int, m: MavlinkMessage) -> None:
-        if m.coordinate_frame not in ABSOLUTE + RELATIVE:
+    def _global_target(self, i: int, message: MavlinkMessage) -> None:
+        if message.coordinate_frame not in ABSOLUTE + RELATIVE:
             raise AutopilotError(
-                f"coordinate frame {m.coordinate_frame} is not supported, use 0 "
+                f"coordinate frame {message.coordinate_frame} is not supported, use 0 "
                 "or 5 (height above sea), 3 or 6 (above home)"
             )
-        lat, lon, alt = given(m, "lat_int", "lon_int", "alt")
-        vel, acc, yaw, yaw_rate = _motion(m)
+        lat, lon, alt = given(message, "lat_int", "lon_int", "alt")
+        vel, acc, yaw, yaw_rate = _motion(message)
         pos = np.full(3, math.nan)
         if math.isfinite(lat) and math.isfinite(lon):
             geo = [[math.radians(lat * 1e-7), math.radians(lon * 1e-7), 0.0]]
             pos[:2] = to_local_array(geo, *self._origin)[0, :2]
-        relative = m.coordinate_frame in RELATIVE
+        relative = message.coordinate_frame in RELATIVE
         pos[2] = alt + (self._status["home"][i, 2] if relative else -self._origin[2])
         if not np.isfinite((pos, vel, acc)).any():
             raise AutopilotError(_NOTHING)
         self._trajectory(i, pos, enu_ned(vel), enu_ned(acc), yaw_enu_ned(yaw), -yaw_rate)
 
     @receives("SET_ATTITUDE_TARGET")
-    def _set_attitude(self, link: Link, m: MavlinkMessage) -> None:
-        self._take(self._attitude_target, link, m)
+    def _set_attitude(self, link: Link, message: MavlinkMessage) -> None:
+        self._take(self._attitude_target, link, message)
 
-    def _attitude_target(self, i: int, m: MavlinkMessage) -> None:
-        mask = m.type_mask
-        force = self._force(i, m)
+    def _attitude_target(self, i: int, message: MavlinkMessage) -> None:
+        mask = message.type_mask
+        force = self._force(i, message)
         point = self._point()
-        rates = flu_frd(given(m, "body_roll_rate", "body_pitch_rate", "body_yaw_rate"))
+        rates = flu_frd(given(message, "body_roll_rate", "body_pitch_rate", "body_yaw_rate"))
         if mask & ATTITUDE_IGNORE:
             if not np.isfinite(rates).any():
                 raise AutopilotError(_NOTHING)
         else:
-            quat = np.array([m.q[1], m.q[2], m.q[3], m.q[0]])
+            quat = np.array([message.q[1], message.q[2], message.q[3], message.q[0]])
             norm = np.linalg.norm(quat)
             if not abs(norm - 1.0) < 0.1:
                 raise AutopilotError("its quaternion does not have the length 1")
@@ -179,58 +185,68 @@ class SetPointMessages:
         point["force"] = force
         self._offboard.take(i, point)
 
-    def _force(self, i: int, m: MavlinkMessage) -> np.ndarray:
+    def _force(self, i: int, message: MavlinkMessage) -> np.ndarray:
         """Body force (3,) of an attitude target [N]: what all rotors give at one command."""
-        if m.type_mask & THRUST_BODY:
-            thrust = flu_frd(_thrust_body(m))
+        if message.type_mask & THRUST_BODY:
+            thrust = flu_frd(_thrust_body(message))
             size = float(np.linalg.norm(thrust))
             if not size <= 1.0:
                 raise AutopilotError("thrust_body has to be three numbers, together from 0 to 1")
             return thrust / size * thrust_newtons(self._status[i], size) if size else np.zeros(3)
-        if m.type_mask & THRUST_IGNORE:
+        if message.type_mask & THRUST_IGNORE:
             raise AutopilotError(
                 "an attitude or body rates need a thrust from 0 to 1, not ignored by the type mask"
             )
-        up = thrust_newtons(self._status[i], m.thrust) if m.thrust > 0.0 else 0.0
+        up = thrust_newtons(self._status[i], message.thrust) if message.thrust > 0.0 else 0.0
         return np.array([math.nan, math.nan, up])
 
     @receives("SET_ACTUATOR_CONTROL_TARGET")
-    def _set_actuators(self, link: Link, m: MavlinkMessage) -> None:
-        self._take(self._actuator_target, link, m)
+    def _set_actuators(self, link: Link, message: MavlinkMessage) -> None:
+        self._take(self._actuator_target, link, message)
 
-    def _actuator_target(self, i: int, m: MavlinkMessage) -> None:
-        if m.group_mlx not in (0, 1):
+    def _actuator_target(self, i: int, message: MavlinkMessage) -> None:
+        if message.group_mlx not in (0, 1):
             raise AutopilotError(
-                f"actuator group {m.group_mlx} does not exist: 0 is the first "
+                f"actuator group {message.group_mlx} does not exist: 0 is the first "
                 "eight actuators, 1 the next eight"
             )
         commands = np.full(16, math.nan)
         before = self._offboard.actuators[i]
         commands[: min(len(before), 16)] = before[:16]
-        commands[8 * m.group_mlx : 8 * m.group_mlx + 8] = m.controls
+        commands[8 * message.group_mlx : 8 * message.group_mlx + 8] = message.controls
         self._offboard.take(i, self._point(), commands)
 
     @receives("MANUAL_CONTROL")
-    def _manual_control(self, link: Link, m: MavlinkMessage) -> None:
-        if m.target != link.system or self._failures.failed(link.vehicle, STICKS):
+    def _manual_control(self, link: Link, message: MavlinkMessage) -> None:
+        if message.target != link.system or self._failures.failed(link.vehicle, STICKS):
             return
-        v = self._status[link.vehicle]
-        sticks = (m.x / 1000, m.y / 1000, m.r / 1000, (m.z / 1000 - _HOVER) / _HOVER)
-        _note_rates(v, sticks, (self._clock.t_us - v["stick_t"]) * 1e-6)
+        status = self._status[link.vehicle]
+        sticks = (
+            message.x / 1000,
+            message.y / 1000,
+            message.r / 1000,
+            (message.z / 1000 - _HOVER) / _HOVER,
+        )
+        _note_rates(status, sticks, (self._clock.t_us - status["stick_t"]) * 1e-6)
         for name, value in zip(_STICKS, sticks):
-            v[name] = value
-        v["stick_buttons"], v["stick_link"] = m.buttons, link.kind
-        v["stick_t"] = self._clock.t_us
+            status[name] = value
+        status["stick_buttons"], status["stick_link"] = message.buttons, link.kind
+        status["stick_t"] = self._clock.t_us
 
     @receives("VISION_POSITION_ESTIMATE")
-    def _vision(self, link: Link, m: MavlinkMessage) -> None:
-        quat = from_euler(m.roll, m.pitch, m.yaw)
-        self._take_vision(link, m.usec, (m.x, m.y, m.z), quat)
+    def _vision(self, link: Link, message: MavlinkMessage) -> None:
+        quat = from_euler(message.roll, message.pitch, message.yaw)
+        self._take_vision(link, message.usec, (message.x, message.y, message.z), quat)
 
     @receives("ODOMETRY")
-    def _odometry(self, link: Link, m: MavlinkMessage) -> None:
-        if m.frame_id in (mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_LOCAL_FRD):
-            self._take_vision(link, m.time_usec, (m.x, m.y, m.z), (m.q[1], m.q[2], m.q[3], m.q[0]))
+    def _odometry(self, link: Link, message: MavlinkMessage) -> None:
+        if message.frame_id in (mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_LOCAL_FRD):
+            self._take_vision(
+                link,
+                message.time_usec,
+                (message.x, message.y, message.z),
+                (message.q[1], message.q[2], message.q[3], message.q[0]),
+            )
 
     def _take_vision(
         self, link: Link, t_us: int, pos: Sequence[float], quat: Sequence[float]
@@ -243,35 +259,40 @@ class SetPointMessages:
             self._take_pose(link.vehicle, t_us, place, quat_enu_ned(pose[3:]))
 
     @receives("FOLLOW_TARGET")
-    def _follow_target(self, link: Link, m: MavlinkMessage) -> None:
-        geo = [[math.radians(m.lat * 1e-7), math.radians(m.lon * 1e-7), m.alt]]
-        known = m.est_capabilities & 2 and np.isfinite(m.vel).all()
-        vel = enu_ned(m.vel) if known else None
+    def _follow_target(self, link: Link, message: MavlinkMessage) -> None:
+        geo = [[math.radians(message.lat * 1e-7), math.radians(message.lon * 1e-7), message.alt]]
+        known = message.est_capabilities & 2 and np.isfinite(message.vel).all()
+        vel = enu_ned(message.vel) if known else None
         self._follow.heard(link.vehicle, to_local_array(geo, *self._origin)[0], vel)
 
 
-def _note_rates(v: Record, sticks: Sequence[float], seconds: float) -> None:
+def _note_rates(status: Record, sticks: Sequence[float], seconds: float) -> None:
     """Filters how fast the sticks move, as PX4 does for manual_control_setpoint.sticks_moving."""
     if seconds > _STICKS_AWAY_S:
-        v["stick_rates"] = 0.0
+        status["stick_rates"] = 0.0
     elif seconds > 0.0:
-        rates = (np.array(sticks) - [v[name] for name in _STICKS]) / seconds
-        v["stick_rates"] += seconds / (seconds + _STICK_FILTER_S) * (rates - v["stick_rates"])
+        rates = (np.array(sticks) - [status[name] for name in _STICKS]) / seconds
+        status["stick_rates"] += (
+            seconds / (seconds + _STICK_FILTER_S) * (rates - status["stick_rates"])
+        )
 
 
-def _thrust_body(m: MavlinkMessage) -> np.ndarray:
+def _thrust_body(message: MavlinkMessage) -> np.ndarray:
     """SET_ATTITUDE_TARGET's extension thrust_body, FRD, -1 to 1: the dialect does not know it."""
-    frame = bytes(m.get_msgbuf())
+    frame = bytes(message.get_msgbuf())
     payload = frame[_HEADER : _HEADER + frame[1]] if frame[:1] == b"\xfd" else b""
-    return np.array(struct.unpack("<3f", payload[m.unpacker.size :][:12].ljust(12, b"\0")))
+    return np.array(struct.unpack("<3f", payload[message.unpacker.size :][:12].ljust(12, b"\0")))
 
 
-def _motion(m: MavlinkMessage) -> tuple[np.ndarray, np.ndarray, float, float]:
+def _motion(message: MavlinkMessage) -> tuple[np.ndarray, np.ndarray, float, float]:
     """Velocity (3,), acceleration (3,), yaw and yaw rate of a position target, as of given()."""
-    vel, acc = np.array(given(m, "vx", "vy", "vz")), np.array(given(m, "afx", "afy", "afz"))
-    if m.type_mask & _FORCE and np.isfinite(acc).any():
+    vel, acc = (
+        np.array(given(message, "vx", "vy", "vz")),
+        np.array(given(message, "afx", "afy", "afz")),
+    )
+    if message.type_mask & _FORCE and np.isfinite(acc).any():
         raise AutopilotError("forces (type mask 512) are not supported: give accelerations")
-    yaw, yaw_rate = given(m, "yaw", "yaw_rate")
+    yaw, yaw_rate = given(message, "yaw", "yaw_rate")
     return vel, acc, yaw, yaw_rate
 
 

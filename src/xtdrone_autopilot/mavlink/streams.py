@@ -93,38 +93,38 @@ def _extra_streams(sensors: SensorBatch) -> Iterator[tuple[Stream, Callable[...,
 
 def _fill(
     extra: Any,  # ExtraReadings whose `mavlink` is not None
-    m: np.ndarray,
+    message: np.ndarray,
     t_us: int,
 ) -> None:
     for name, (_, values) in extra.mavlink.fields.items():
-        m[name] = values(extra.records, t_us)
+        message[name] = values(extra.records, t_us)
 
 
-def _has_position(s: Record) -> bool:
-    return s._estimator.flags & POSITION_VALID != 0
+def _has_position(status: Record) -> bool:
+    return status._estimator.flags & POSITION_VALID != 0
 
 
-def _has_target(s: Record) -> np.ndarray:
+def _has_target(status: Record) -> np.ndarray:
     """Returns whether it flies to a place of its own choice, as in the AUTO modes."""
-    p = s._status
+    p = status._status
     return _AUTO[p["mode"]] & p["armed"] & np.isfinite(p["sp_pos"]).all(axis=1)
 
 
-def _has_home(s: Record) -> np.ndarray:
-    return s._status["home_set"]
+def _has_home(status: Record) -> np.ndarray:
+    return status._status["home_set"]
 
 
-def _has_reached(s: Record) -> np.ndarray:
-    missions = s._missions
-    return (missions.last_reached >= 0) & (s._clock.t_us - missions.reached_t < REPEAT_US)
+def _has_reached(status: Record) -> np.ndarray:
+    missions = status._missions
+    return (missions.last_reached >= 0) & (status._clock.t_us - missions.reached_t < REPEAT_US)
 
 
-def _has_wind(s: Record) -> np.ndarray:
-    return np.isfinite(s._estimator.wind[:, 0])
+def _has_wind(status: Record) -> np.ndarray:
+    return np.isfinite(status._estimator.wind[:, 0])
 
 
-def _has_range(s: Record) -> np.ndarray:
-    distance = s._readings.sensors.range_distance  # 0 where there is no such sensor
+def _has_range(status: Record) -> np.ndarray:
+    distance = status._readings.sensors.range_distance  # 0 where there is no such sensor
     return np.isfinite(distance) & (distance > 0.0)
 
 
@@ -232,166 +232,189 @@ class Streams:
             return
         self._common_t = t_us
         self.devices.watch()
-        e = self._estimator
+        estimator = self._estimator
         self._ms = t_us // 1000
-        estimated_motion(e.pos, e.vel, e.quat, e.ang_vel, self._status, self._origin, self._motion)
+        estimated_motion(
+            estimator.pos,
+            estimator.vel,
+            estimator.quat,
+            estimator.ang_vel,
+            self._status,
+            self._origin,
+            self._motion,
+        )
         for local in (self._ned, self._home):
             self._local_origins.make_local(local)
 
     @streams("HEARTBEAT", ground_station=1, offboard=1)
-    def _heartbeat(self, m: np.ndarray, t_us: int) -> None:
-        p = self._status
-        m["type"] = self._parameters.values["MAV_TYPE"]
-        m["autopilot"] = mavlink.MAV_AUTOPILOT_PX4
-        m["custom_mode"] = CUSTOM[p["nav_state"]]
-        m["base_mode"] = BASE[p["nav_state"]] | np.where(p["armed"], 128, 0).astype(np.uint8)
-        m["system_status"] = np.where(
-            p["home_set"], mavlink.MAV_STATE_STANDBY, mavlink.MAV_STATE_BOOT
+    def _heartbeat(self, message: np.ndarray, t_us: int) -> None:
+        status = self._status
+        message["type"] = self._parameters.values["MAV_TYPE"]
+        message["autopilot"] = mavlink.MAV_AUTOPILOT_PX4
+        message["custom_mode"] = CUSTOM[status["nav_state"]]
+        message["base_mode"] = BASE[status["nav_state"]] | np.where(status["armed"], 128, 0).astype(
+            np.uint8
         )
-        m["system_status"][p["armed"]] = mavlink.MAV_STATE_ACTIVE
-        m["system_status"][self._failsafes.active()] = mavlink.MAV_STATE_CRITICAL
-        m["mavlink_version"] = 3
+        message["system_status"] = np.where(
+            status["home_set"], mavlink.MAV_STATE_STANDBY, mavlink.MAV_STATE_BOOT
+        )
+        message["system_status"][status["armed"]] = mavlink.MAV_STATE_ACTIVE
+        message["system_status"][self._failsafes.active()] = mavlink.MAV_STATE_CRITICAL
+        message["mavlink_version"] = 3
 
     @streams("ATTITUDE", ground_station=50, offboard=100, bridge=False)
-    def _attitude(self, m: np.ndarray, t_us: int) -> None:
-        m["time_boot_ms"] = self._ms
-        m["roll"], m["pitch"], m["yaw"] = self._euler.T
-        m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
+    def _attitude(self, message: np.ndarray, t_us: int) -> None:
+        message["time_boot_ms"] = self._ms
+        message["roll"], message["pitch"], message["yaw"] = self._euler.T
+        message["rollspeed"], message["pitchspeed"], message["yawspeed"] = self._frd_rate.T
 
     @streams("ATTITUDE_QUATERNION", ground_station=50, offboard=50)
-    def _attitude_quaternion(self, m: np.ndarray, t_us: int) -> None:
-        m["time_boot_ms"] = self._ms
-        m["q1"], m["q2"], m["q3"], m["q4"] = self._quat.T
-        m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
+    def _attitude_quaternion(self, message: np.ndarray, t_us: int) -> None:
+        message["time_boot_ms"] = self._ms
+        message["q1"], message["q2"], message["q3"], message["q4"] = self._quat.T
+        message["rollspeed"], message["pitchspeed"], message["yawspeed"] = self._frd_rate.T
         rows = self._tailsitters
         if len(rows):  # displays turn one that is on its wings by this
             forwards = self._status["vtol_state"][rows] == ON_WINGS
-            m["repr_offset_q"][rows] = np.where(forwards[:, None], _PITCH_90, 0.0)
+            message["repr_offset_q"][rows] = np.where(forwards[:, None], _PITCH_90, 0.0)
 
     @streams("ATTITUDE_TARGET", ground_station=50, offboard=10)
-    def _attitude_target(self, m: np.ndarray, t_us: int) -> None:
-        fill_attitude_target(self._status, self._ms, m)
+    def _attitude_target(self, message: np.ndarray, t_us: int) -> None:
+        fill_attitude_target(self._status, self._ms, message)
 
     @streams("LOCAL_POSITION_NED", ground_station=50, offboard=30, where=_has_position)
-    def _local_position_ned(self, m: np.ndarray, t_us: int) -> None:
-        m["time_boot_ms"] = self._ms
-        m["x"], m["y"], m["z"] = self._ned.T
-        m["vx"], m["vy"], m["vz"] = self._ned_vel.T
+    def _local_position_ned(self, message: np.ndarray, t_us: int) -> None:
+        message["time_boot_ms"] = self._ms
+        message["x"], message["y"], message["z"] = self._ned.T
+        message["vx"], message["vy"], message["vz"] = self._ned_vel.T
 
     @streams("GLOBAL_POSITION_INT", ground_station=50, offboard=50, where=_has_position)
-    def _global_position_int(self, m: np.ndarray, t_us: int) -> None:
-        fill_global_position(self._motion, self._ms, m)
+    def _global_position_int(self, message: np.ndarray, t_us: int) -> None:
+        fill_global_position(self._motion, self._ms, message)
 
     @streams("POSITION_TARGET_LOCAL_NED", ground_station=50, offboard=10)
-    def _position_target_local_ned(self, m: np.ndarray, t_us: int) -> None:
-        fill_position_target(self._status, self._motion, self._ms, mavlink.MAV_FRAME_LOCAL_NED, m)
+    def _position_target_local_ned(self, message: np.ndarray, t_us: int) -> None:
+        fill_position_target(
+            self._status, self._motion, self._ms, mavlink.MAV_FRAME_LOCAL_NED, message
+        )
         if self._local_origins.moved.any():
-            ned = np.stack([m["x"], m["y"], m["z"]], axis=1).astype(np.float64)
+            ned = np.stack([message["x"], message["y"], message["z"]], axis=1).astype(np.float64)
             self._local_origins.make_local(ned)
-            m["x"], m["y"], m["z"] = ned.T
+            message["x"], message["y"], message["z"] = ned.T
 
     @streams("POSITION_TARGET_GLOBAL_INT", ground_station=1, offboard=10, where=_has_target)
-    def _position_target_global_int(self, m: np.ndarray, t_us: int) -> None:
-        p = self._status
-        m["time_boot_ms"] = self._ms
-        m["coordinate_frame"] = mavlink.MAV_FRAME_GLOBAL_INT
-        geo = to_geodetic_array(np.nan_to_num(p["sp_pos"]), *self._origin)
-        m["lat_int"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
-        m["lon_int"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
-        m["alt"] = geo[:, 2]
-        ned = enu_ned(np.stack((p["sp_vel"], p["sp_acc"]), axis=1)).reshape(-1, 6)
-        m["vx"], m["vy"], m["vz"], m["afx"], m["afy"], m["afz"] = ned.T
+    def _position_target_global_int(self, message: np.ndarray, t_us: int) -> None:
+        status = self._status
+        message["time_boot_ms"] = self._ms
+        message["coordinate_frame"] = mavlink.MAV_FRAME_GLOBAL_INT
+        geo = to_geodetic_array(np.nan_to_num(status["sp_pos"]), *self._origin)
+        message["lat_int"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
+        message["lon_int"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
+        message["alt"] = geo[:, 2]
+        ned = enu_ned(np.stack((status["sp_vel"], status["sp_acc"]), axis=1)).reshape(-1, 6)
+        (
+            message["vx"],
+            message["vy"],
+            message["vz"],
+            message["afx"],
+            message["afy"],
+            message["afz"],
+        ) = ned.T
         # Where the set-point leaves the yaw open, PX4 holds it.
-        m["yaw"] = np.where(np.isfinite(p["sp_yaw"]), yaw_enu_ned(p["sp_yaw"]), self._euler[:, 2])
-        m["yaw_rate"] = -np.nan_to_num(p["sp_yaw_rate"])
+        message["yaw"] = np.where(
+            np.isfinite(status["sp_yaw"]), yaw_enu_ned(status["sp_yaw"]), self._euler[:, 2]
+        )
+        message["yaw_rate"] = -np.nan_to_num(status["sp_yaw_rate"])
 
     @streams("SERVO_OUTPUT_RAW", ground_station=50, offboard=10)
-    def _servo_output_raw(self, m: np.ndarray, t_us: int) -> None:
-        m["time_usec"] = t_us & 0xFFFFFFFF
+    def _servo_output_raw(self, message: np.ndarray, t_us: int) -> None:
+        message["time_usec"] = t_us & 0xFFFFFFFF
         pulses = np.where(self._status["armed"], 1000 + 1000 * self._commands.T, _NO_PULSE)
         for name, pulse in zip(_SERVOS, pulses, strict=False):  # the others keep _NO_PULSE
-            m[name] = pulse
+            message[name] = pulse
 
     @streams("GPS_RAW_INT", ground_station=5, offboard=10)
-    def _gps_raw_int(self, m: np.ndarray, t_us: int) -> None:
-        s = self._readings.sensors
-        came = s.gps_t_us != self._gps_t_us
-        self._gps_t_us[came] = s.gps_t_us[came]
+    def _gps_raw_int(self, message: np.ndarray, t_us: int) -> None:
+        sensors = self._readings.sensors
+        came = sensors.gps_t_us != self._gps_t_us
+        self._gps_t_us[came] = sensors.gps_t_us[came]
         self._gps_came_t_us[came] = t_us
-        m["time_usec"] = self._gps_came_t_us
-        m["fix_type"] = s.gps_fix
-        m["lat"] = np.rint(np.degrees(s.gps_lat) * 1e7)
-        m["lon"] = np.rint(np.degrees(s.gps_lon) * 1e7)
-        m["alt"] = np.rint(s.gps_alt * 1e3)
-        m["alt_ellipsoid"] = np.rint((s.gps_alt + self._geoid) * 1e3)
-        speed = np.hypot(s.gps_vel[:, 0], s.gps_vel[:, 1])
-        m["vel"] = np.minimum(speed * 100, 65535)
-        course = np.degrees(np.arctan2(s.gps_vel[:, 0], s.gps_vel[:, 1])) % 360.0
-        m["cog"] = np.rint(course * 100) % 36000
-        m["satellites_visible"] = s.gps_sats
+        message["time_usec"] = self._gps_came_t_us
+        message["fix_type"] = sensors.gps_fix
+        message["lat"] = np.rint(np.degrees(sensors.gps_lat) * 1e7)
+        message["lon"] = np.rint(np.degrees(sensors.gps_lon) * 1e7)
+        message["alt"] = np.rint(sensors.gps_alt * 1e3)
+        message["alt_ellipsoid"] = np.rint((sensors.gps_alt + self._geoid) * 1e3)
+        speed = np.hypot(sensors.gps_vel[:, 0], sensors.gps_vel[:, 1])
+        message["vel"] = np.minimum(speed * 100, 65535)
+        course = np.degrees(np.arctan2(sensors.gps_vel[:, 0], sensors.gps_vel[:, 1])) % 360.0
+        message["cog"] = np.rint(course * 100) % 36000
+        message["satellites_visible"] = sensors.gps_sats
         # Of a simulator PX4 gets centimetres and neither dilution nor accuracy of the velocity.
-        m["h_acc"], m["v_acc"] = (
+        message["h_acc"], message["v_acc"] = (
             np.rint(x * 100).astype(np.float32) * _CENTIMETRE * _MILLI
-            for x in (s.gps_eph, s.gps_epv)
+            for x in (sensors.gps_eph, sensors.gps_epv)
         )
-        m["vel_acc"] = 250
+        message["vel_acc"] = 250
 
     @streams("HIGHRES_IMU", offboard=50)
-    def _highres_imu(self, m: np.ndarray, t_us: int) -> None:
-        s = self._readings.sensors
-        m["time_usec"] = t_us
-        m["xacc"], m["yacc"], m["zacc"] = flu_frd(s.accel).T
-        m["xgyro"], m["ygyro"], m["zgyro"] = flu_frd(s.gyro).T
-        m["xmag"], m["ymag"], m["zmag"] = flu_frd(s.mag).T * GAUSS
-        m["abs_pressure"] = s.baro_pressure  # PX4 sends Pa here, not MAVLink's hPa
-        m["diff_pressure"] = s.airspeed_pressure
-        m["pressure_alt"] = self._geo[:, 2]
-        m["temperature"] = s.baro_temperature - 273.15
+    def _highres_imu(self, message: np.ndarray, t_us: int) -> None:
+        sensors = self._readings.sensors
+        message["time_usec"] = t_us
+        message["xacc"], message["yacc"], message["zacc"] = flu_frd(sensors.accel).T
+        message["xgyro"], message["ygyro"], message["zgyro"] = flu_frd(sensors.gyro).T
+        message["xmag"], message["ymag"], message["zmag"] = flu_frd(sensors.mag).T * GAUSS
+        message["abs_pressure"] = sensors.baro_pressure  # PX4 sends Pa here, not MAVLink's hPa
+        message["diff_pressure"] = sensors.airspeed_pressure
+        message["pressure_alt"] = self._geo[:, 2]
+        message["temperature"] = sensors.baro_temperature - 273.15
         new = _NEW_IMU
         for bits, period in _SLOWER.items():
             left = self._imu_due.get(bits, t_us) - t_us
             if not 0 < left <= period:
                 self._imu_due[bits] = t_us + period + max(left, -period // 2)
                 new |= bits
-        m["fields_updated"] = new | np.where(s.airspeed_pressure != 0.0, _NEW_AIRSPEED, 0)
+        message["fields_updated"] = new | np.where(
+            sensors.airspeed_pressure != 0.0, _NEW_AIRSPEED, 0
+        )
 
     @streams("SCALED_PRESSURE", ground_station=1, offboard=1, bridge=False)
-    def _scaled_pressure(self, m: np.ndarray, t_us: int) -> None:
-        s = self._readings.sensors
-        m["time_boot_ms"] = self._ms
-        m["press_abs"] = s.baro_pressure * 1e-2
-        m["temperature"] = (s.baro_temperature - 273.15) * 100
+    def _scaled_pressure(self, message: np.ndarray, t_us: int) -> None:
+        sensors = self._readings.sensors
+        message["time_boot_ms"] = self._ms
+        message["press_abs"] = sensors.baro_pressure * 1e-2
+        message["temperature"] = (sensors.baro_temperature - 273.15) * 100
 
     @streams("VFR_HUD", ground_station=4, offboard=10)
-    def _vfr_hud(self, m: np.ndarray, t_us: int) -> None:
-        p = self._status
-        m["groundspeed"] = np.hypot(self._ned_vel[:, 0], self._ned_vel[:, 1])
+    def _vfr_hud(self, message: np.ndarray, t_us: int) -> None:
+        status = self._status
+        message["groundspeed"] = np.hypot(self._ned_vel[:, 0], self._ned_vel[:, 1])
         # Calibrated, as PX4's; without a pitot tube PX4 says 0.
         pressure = np.maximum(self._readings.sensors.airspeed_pressure, 0.0)
-        m["airspeed"] = np.sqrt(2.0 * pressure / density(0.0))
-        m["heading"] = np.degrees(self._euler[:, 2]) % 360.0
-        m["throttle"] = np.where(p["armed"], 100 * thrust_normalised(self._status), 0)
-        m["alt"] = self._geo[:, 2]
-        m["climb"] = -self._ned_vel[:, 2]
+        message["airspeed"] = np.sqrt(2.0 * pressure / density(0.0))
+        message["heading"] = np.degrees(self._euler[:, 2]) % 360.0
+        message["throttle"] = np.where(status["armed"], 100 * thrust_normalised(self._status), 0)
+        message["alt"] = self._geo[:, 2]
+        message["climb"] = -self._ned_vel[:, 2]
 
     @streams("ALTITUDE", ground_station=1, offboard=10)
-    def _altitude(self, m: np.ndarray, t_us: int) -> None:
-        m["time_usec"] = t_us
-        m["altitude_monotonic"] = m["altitude_amsl"] = self._geo[:, 2]
-        m["altitude_local"] = -self._ned[:, 2]
-        m["altitude_relative"] = self._home[:, 2] - self._ned[:, 2]
-        m["altitude_terrain"] = m["bottom_clearance"] = np.nan
+    def _altitude(self, message: np.ndarray, t_us: int) -> None:
+        message["time_usec"] = t_us
+        message["altitude_monotonic"] = message["altitude_amsl"] = self._geo[:, 2]
+        message["altitude_local"] = -self._ned[:, 2]
+        message["altitude_relative"] = self._home[:, 2] - self._ned[:, 2]
+        message["altitude_terrain"] = message["bottom_clearance"] = np.nan
 
     @streams("EXTENDED_SYS_STATE", ground_station=1, offboard=5)
-    def _extended_sys_state(self, m: np.ndarray, t_us: int) -> None:
-        p = self._status
-        auto = _AUTO[p["mode"]]
-        m["vtol_state"] = p["vtol_state"]
-        m["landed_state"] = np.select(
+    def _extended_sys_state(self, message: np.ndarray, t_us: int) -> None:
+        status = self._status
+        auto = _AUTO[status["mode"]]
+        message["vtol_state"] = status["vtol_state"]
+        message["landed_state"] = np.select(
             (
-                p["landed"],
-                auto & (p["target_type"] == TARGET_TAKEOFF),
-                auto & (p["target_type"] == TARGET_LAND),
+                status["landed"],
+                auto & (status["target_type"] == TARGET_TAKEOFF),
+                auto & (status["target_type"] == TARGET_LAND),
             ),
             (
                 mavlink.MAV_LANDED_STATE_ON_GROUND,
@@ -402,20 +425,20 @@ class Streams:
         )
 
     @streams("MISSION_CURRENT", ground_station=1, offboard=1)
-    def _mission_current(self, m: np.ndarray, t_us: int) -> None:
+    def _mission_current(self, message: np.ndarray, t_us: int) -> None:
         """Leaves mission_state and mission_mode open as PX4 does, so that MAVSDK counts items."""
         missions = self._missions
-        m["seq"] = missions.seq
-        m["total"] = np.where(missions.total > 0, missions.total, 65535)
+        message["seq"] = missions.seq
+        message["total"] = np.where(missions.total > 0, missions.total, 65535)
         for name in ("mission_id", "fence_id", "rally_points_id"):
-            m[name] = missions.records[name]
+            message[name] = missions.records[name]
 
     @streams("MISSION_ITEM_REACHED", ground_station=1, offboard=1, where=_has_reached)
-    def _mission_item_reached(self, m: np.ndarray, t_us: int) -> None:
-        m["seq"] = np.maximum(self._missions.last_reached, 0)
+    def _mission_item_reached(self, message: np.ndarray, t_us: int) -> None:
+        message["seq"] = np.maximum(self._missions.last_reached, 0)
 
     @streams("SYS_STATUS", ground_station=1, offboard=5)
-    def _sys_status(self, m: np.ndarray, t_us: int) -> None:
+    def _sys_status(self, message: np.ndarray, t_us: int) -> None:
         sticks = self._clock.t_us - self._status["stick_t"] <= (
             1e6 * self._parameters.values["COM_RC_LOSS_T"]
         )
@@ -423,92 +446,114 @@ class Streams:
         for bit, flag in _AID_SOURCES:
             healthy -= np.where(self._estimator.flags & flag, 0, bit)
         radio = np.where(sticks, _STICKS, 0)
-        m["onboard_control_sensors_present"] = _SENSORS | radio
-        m["onboard_control_sensors_enabled"] = _SENSORS | _STICKS  # missing sticks are a failure
-        m["onboard_control_sensors_health"] = healthy | radio
-        m["load"] = 250
+        message["onboard_control_sensors_present"] = _SENSORS | radio
+        message["onboard_control_sensors_enabled"] = (
+            _SENSORS | _STICKS
+        )  # missing sticks are a failure
+        message["onboard_control_sensors_health"] = healthy | radio
+        message["load"] = 250
         battery = self._battery
-        m["voltage_battery"] = battery.voltage * 1e3
-        m["current_battery"] = battery.current * 1e2
-        m["battery_remaining"] = np.ceil(battery.level * 100)
+        message["voltage_battery"] = battery.voltage * 1e3
+        message["current_battery"] = battery.current * 1e2
+        message["battery_remaining"] = np.ceil(battery.level * 100)
 
     @streams("BATTERY_STATUS", ground_station=0.5, offboard=0.5)
-    def _battery_status(self, m: np.ndarray, t_us: int) -> None:
+    def _battery_status(self, message: np.ndarray, t_us: int) -> None:
         battery = self._battery
-        m["current_consumed"] = np.nan_to_num(battery.consumed)
-        m["energy_consumed"] = -1
-        m["temperature"] = 32767
-        m["voltages"] = 65535
-        m["voltages"][:, 0] = np.minimum(battery.voltage * 1e3, 65534)  # the whole pack's, as PX4's
-        m["current_battery"] = battery.current * 1e2
-        m["battery_function"], m["type"] = mavlink.MAV_BATTERY_FUNCTION_ALL, 1
-        m["battery_remaining"] = np.rint(battery.level * 100)
-        m["charge_state"] = mavlink.MAV_BATTERY_CHARGE_STATE_OK
+        message["current_consumed"] = np.nan_to_num(battery.consumed)
+        message["energy_consumed"] = -1
+        message["temperature"] = 32767
+        message["voltages"] = 65535
+        message["voltages"][:, 0] = np.minimum(
+            battery.voltage * 1e3, 65534
+        )  # the whole pack's, as PX4's
+        message["current_battery"] = battery.current * 1e2
+        message["battery_function"], message["type"] = mavlink.MAV_BATTERY_FUNCTION_ALL, 1
+        message["battery_remaining"] = np.rint(battery.level * 100)
+        message["charge_state"] = mavlink.MAV_BATTERY_CHARGE_STATE_OK
 
     @streams("ESTIMATOR_STATUS", ground_station=0.5, offboard=1)
-    def _estimator_status(self, m: np.ndarray, t_us: int) -> None:
-        e = self._estimator
-        m["time_usec"] = t_us
-        m["vel_ratio"], m["pos_horiz_ratio"] = e.test_ratio("vel"), e.test_ratio("pos")
-        m["pos_vert_ratio"], m["mag_ratio"] = e.test_ratio("hgt"), e.test_ratio("mag")
-        m["hagl_ratio"], m["tas_ratio"] = e.test_ratio("range"), e.test_ratio("airspeed")
-        m["pos_horiz_accuracy"] = np.hypot(e.pos_std[:, 0], e.pos_std[:, 1])
-        m["pos_vert_accuracy"] = e.pos_std[:, 2]
-        m["flags"] = fleet_solution_status(e.records)
+    def _estimator_status(self, message: np.ndarray, t_us: int) -> None:
+        estimator = self._estimator
+        message["time_usec"] = t_us
+        message["vel_ratio"], message["pos_horiz_ratio"] = (
+            estimator.test_ratio("vel"),
+            estimator.test_ratio("pos"),
+        )
+        message["pos_vert_ratio"], message["mag_ratio"] = (
+            estimator.test_ratio("hgt"),
+            estimator.test_ratio("mag"),
+        )
+        message["hagl_ratio"], message["tas_ratio"] = (
+            estimator.test_ratio("range"),
+            estimator.test_ratio("airspeed"),
+        )
+        message["pos_horiz_accuracy"] = np.hypot(estimator.pos_std[:, 0], estimator.pos_std[:, 1])
+        message["pos_vert_accuracy"] = estimator.pos_std[:, 2]
+        message["flags"] = fleet_solution_status(estimator.records)
 
     @streams("ODOMETRY", offboard=30, where=_has_position)
-    def _odometry(self, m: np.ndarray, t_us: int) -> None:
-        e = self._estimator
-        m["time_usec"] = t_us
-        m["frame_id"], m["child_frame_id"] = (
+    def _odometry(self, message: np.ndarray, t_us: int) -> None:
+        estimator = self._estimator
+        message["time_usec"] = t_us
+        message["frame_id"], message["child_frame_id"] = (
             mavlink.MAV_FRAME_LOCAL_NED,
             mavlink.MAV_FRAME_BODY_FRD,
         )
-        m["x"], m["y"], m["z"] = self._ned.T
-        m["q"] = self._quat
-        m["vx"], m["vy"], m["vz"] = flu_frd(rotate_inverse_array(e.quat, e.vel)).T
-        m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
-        m["pose_covariance"], m["velocity_covariance"] = np.nan, np.nan
-        for k, std in enumerate((*np.abs(enu_ned(e.pos_std)).T, *np.abs(enu_ned(e.att_std)).T)):
-            m["pose_covariance"][:, _DIAGONAL[k]] = std**2
-        m["reset_counter"] = (e.reset_count + self._local_origins.resets) & 0xFF
-        m["estimator_type"] = mavlink.MAV_ESTIMATOR_TYPE_AUTOPILOT
+        message["x"], message["y"], message["z"] = self._ned.T
+        message["q"] = self._quat
+        message["vx"], message["vy"], message["vz"] = flu_frd(
+            rotate_inverse_array(estimator.quat, estimator.vel)
+        ).T
+        message["rollspeed"], message["pitchspeed"], message["yawspeed"] = self._frd_rate.T
+        message["pose_covariance"], message["velocity_covariance"] = np.nan, np.nan
+        for k, std in enumerate(
+            (*np.abs(enu_ned(estimator.pos_std)).T, *np.abs(enu_ned(estimator.att_std)).T)
+        ):
+            message["pose_covariance"][:, _DIAGONAL[k]] = std**2
+        message["reset_counter"] = (estimator.reset_count + self._local_origins.resets) & 0xFF
+        message["estimator_type"] = mavlink.MAV_ESTIMATOR_TYPE_AUTOPILOT
 
     @streams("WIND_COV", offboard=10, where=_has_wind)
-    def _wind_cov(self, m: np.ndarray, t_us: int) -> None:
-        m["time_usec"] = t_us
-        m["wind_x"], m["wind_y"] = self._estimator.wind[:, 1], self._estimator.wind[:, 0]
+    def _wind_cov(self, message: np.ndarray, t_us: int) -> None:
+        message["time_usec"] = t_us
+        message["wind_x"], message["wind_y"] = (
+            self._estimator.wind[:, 1],
+            self._estimator.wind[:, 0],
+        )
         for name in ("var_horiz", "var_vert", "horiz_accuracy", "vert_accuracy"):
-            m[name] = np.nan
-        m["wind_alt"] = self._geo[:, 2]
+            message[name] = np.nan
+        message["wind_alt"] = self._geo[:, 2]
 
     @streams("DISTANCE_SENSOR", offboard=10, bridge=False, where=_has_range)
-    def _distance_sensor(self, m: np.ndarray, t_us: int) -> None:
-        m["time_boot_ms"] = self._ms
+    def _distance_sensor(self, message: np.ndarray, t_us: int) -> None:
+        message["time_boot_ms"] = self._ms
         distance = self._readings.sensors.range_distance
-        m["current_distance"] = 100 * np.clip(np.nan_to_num(distance), 0, 655)
-        m["max_distance"] = 0xFFFF
-        m["type"] = mavlink.MAV_DISTANCE_SENSOR_LASER
-        m["orientation"] = mavlink.MAV_SENSOR_ROTATION_PITCH_270  # downwards
-        m["covariance"] = 255  # not known
+        message["current_distance"] = 100 * np.clip(np.nan_to_num(distance), 0, 655)
+        message["max_distance"] = 0xFFFF
+        message["type"] = mavlink.MAV_DISTANCE_SENSOR_LASER
+        message["orientation"] = mavlink.MAV_SENSOR_ROTATION_PITCH_270  # downwards
+        message["covariance"] = 255  # not known
 
     @streams("HOME_POSITION", ground_station=0.5, offboard=0.5, where=_has_home)
-    def _home_position(self, m: np.ndarray, t_us: int) -> None:
+    def _home_position(self, message: np.ndarray, t_us: int) -> None:
         geo = to_geodetic_array(self._status["home"], *self._origin)
-        m["latitude"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
-        m["longitude"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
-        m["altitude"] = np.rint(geo[:, 2] * 1e3)
-        m["x"], m["y"], m["z"] = self._home.T
+        message["latitude"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
+        message["longitude"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
+        message["altitude"] = np.rint(geo[:, 2] * 1e3)
+        message["x"], message["y"], message["z"] = self._home.T
         half = 0.5 * yaw_enu_ned(self._status["home_yaw"])
-        m["q"][:, 0], m["q"][:, 3] = np.cos(half), np.sin(half)
-        m["time_usec"] = t_us  # PX4 knows no approach: 0
+        message["q"][:, 0], message["q"][:, 3] = np.cos(half), np.sin(half)
+        message["time_usec"] = t_us  # PX4 knows no approach: 0
 
     @streams("AUTOPILOT_VERSION")
-    def _autopilot_version(self, m: np.ndarray, t_us: int) -> None:
-        m["capabilities"] = _CAPABILITIES
-        m["flight_sw_version"] = 0x010F04FF  # 1.15.4, release: the PX4 that this stack follows
-        m["middleware_sw_version"], m["board_version"] = m["flight_sw_version"], 1
-        m["uid"] = self._systems
+    def _autopilot_version(self, message: np.ndarray, t_us: int) -> None:
+        message["capabilities"] = _CAPABILITIES
+        message["flight_sw_version"] = (
+            0x010F04FF  # 1.15.4, release: the PX4 that this stack follows
+        )
+        message["middleware_sw_version"], message["board_version"] = message["flight_sw_version"], 1
+        message["uid"] = self._systems
 
 
 _AUTO = np.array([MODES[mode].px4[0] == 4 for mode in Mode])

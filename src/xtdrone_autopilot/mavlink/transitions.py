@@ -19,14 +19,14 @@ class Transitions:
         self._vtol = vtol
 
     @handles(mavlink.MAV_CMD_DO_VTOL_TRANSITION)
-    def _do_vtol_transition(self, link: Link, p: Sequence[float]) -> Answer:
+    def _do_vtol_transition(self, link: Link, params: Sequence[float]) -> Answer:
         if not self._vtol.is_vtol(link.vehicle):
             return Answer(
                 NO_ANSWER, "command MAV_CMD_DO_VTOL_TRANSITION is not supported: it is no VTOL"
             )
-        state = round(p[0]) if math.isfinite(p[0]) else 0
+        state = round(params[0]) if math.isfinite(params[0]) else 0
         reason = self._vtol.refusal(link.vehicle, state)
         if reason:
             return Answer(REJECTED, f"no transition: {reason}")
-        self._vtol.request(link.vehicle, state, math.isfinite(p[1]) and round(p[1]) != 0)
+        self._vtol.request(link.vehicle, state, math.isfinite(params[1]) and round(params[1]) != 0)
         return Answer(ACCEPTED)

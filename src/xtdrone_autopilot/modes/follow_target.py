@@ -92,39 +92,41 @@ class FollowTarget(Memory, ModeTask):
                 self._wait(i, f"Target not heard for {LOST_US * 1e-6:g} s: waiting for it")
 
     def _wait(self, i: int, text: str) -> None:
-        v = self._status[i]
-        v["target"] = self._estimator.pos[i] + _STOP_S * v["smooth_vel"]
-        v["centre"] = v["target"] + 1e3 * np.array(
-            [math.cos(v["sp_yaw"]), math.sin(v["sp_yaw"]), 0.0]
+        status = self._status[i]
+        status["target"] = self._estimator.pos[i] + _STOP_S * status["smooth_vel"]
+        status["centre"] = status["target"] + 1e3 * np.array(
+            [math.cos(status["sp_yaw"]), math.sin(status["sp_yaw"]), 0.0]
         )
-        v["target_vel"] = 0.0
+        status["target_vel"] = 0.0
         self._targets["waits"][i] = True
         self._outbox.say(i, WARNING, text)
 
     def _follows(self, i: int) -> bool:
-        v = self._status[i]
-        return v["mode"] == Mode.FOLLOW_TARGET and v["armed"] and v["mode_stage"] == 0
+        status = self._status[i]
+        return (
+            status["mode"] == Mode.FOLLOW_TARGET and status["armed"] and status["mode_stage"] == 0
+        )
 
     def _aim(self, i: int) -> None:
-        v, target, get = self._status[i], self._targets[i], self._parameters.get
+        status, target, get = self._status[i], self._targets[i], self._parameters.get
         target["waits"] = False
         course = target["course"]
         if not math.isfinite(course):  # it has not moved yet: as if it went away from us
             away = target["pos"] - self._estimator.pos[i]
             course = math.atan2(away[1], away[0])
         side = course - math.radians(get(i, "FLW_TGT_FA"))
-        base = target["pos"][2] if get(i, "FLW_TGT_ALT_M") == 2 else v["home"][2]
+        base = target["pos"][2] if get(i, "FLW_TGT_ALT_M") == 2 else status["home"][2]
         distance = get(i, "FLW_TGT_DST")
-        v["centre"] = target["pos"]
-        v["target"] = (
+        status["centre"] = target["pos"]
+        status["target"] = (
             target["pos"][0] + distance * math.cos(side),
             target["pos"][1] + distance * math.sin(side),
             base + get(i, "FLW_TGT_HT"),
         )
-        v["target_vel"] = target["vel"]
+        status["target_vel"] = target["vel"]
         if get(i, "FLW_TGT_ALT_M") != 2:
-            v["target_vel"][2] = 0.0
-        v["target_speed"] = get(i, "FLW_TGT_MAX_VEL")
+            status["target_vel"][2] = 0.0
+        status["target_speed"] = get(i, "FLW_TGT_MAX_VEL")
 
 
 MODE = FlightMode(Mode.FOLLOW_TARGET, FollowTarget)

@@ -20,8 +20,13 @@ class Land(ModeTask):
 
     def transition_over(self, i: int) -> None:
         """Vehicle i lands where it hovers now."""
-        v = self._status[i]
-        if v["vtol_state"] == HOVERS and v["armed"] and not v["landed"] and not v["descend"]:
+        status = self._status[i]
+        if (
+            status["vtol_state"] == HOVERS
+            and status["armed"]
+            and not status["landed"]
+            and not status["descend"]
+        ):
             self._navigator.land(i)
 
 

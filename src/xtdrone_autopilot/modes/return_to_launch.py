@@ -48,17 +48,17 @@ class Return(Memory, ModeTask):
 
     def begin(self, i: int) -> None:
         """Chooses the destination of vehicle i, and climbs."""
-        v, pos = self._status[i], self._estimator.pos[i]
-        if not v["armed"] or v["landed"]:
+        status, pos = self._status[i], self._estimator.pos[i]
+        if not status["armed"] or status["landed"]:
             self._stage[i] = DONE
             return
-        positions = np.vstack([v["home"], self._missions.rally_points(i)])
+        positions = np.vstack([status["home"], self._missions.rally_points(i)])
         landing = self._missions.landing(i)
         self._entrance[i] = np.nan
         if (
             landing is not None
-            and v["vehicle_type"] == FIXED_WING
-            and v["vtol_type"] == NOT_VTOL
+            and status["vehicle_type"] == FIXED_WING
+            and status["vtol_type"] == NOT_VTOL
             and self._get(i, "RTL_TYPE") in RETURNS_BY_LANDING
         ):
             self._entrance[i], positions = landing[0], landing[1][None]
@@ -66,22 +66,20 @@ class Return(Memory, ModeTask):
         distance = np.hypot(offset[:, 0], offset[:, 1])
         nearest = int(np.argmin(distance))
         self._destination[i] = positions[nearest]
-        above = self._return_height(i, distance[nearest])
-        self._height[i] = max(pos[2], self._destination[i, 2] + above)
+        climb = self._return_height(i, distance[nearest])
+        self._height[i] = max(pos[2], self._destination[i, 2] + climb)
         self._stage[i] = CLIMB if pos[2] < self._height[i] else MOVE
         self._navigator.begin(i)
-        if v["vehicle_type"] == ROVER:
+        if status["vehicle_type"] == ROVER:
             self._stage[i] = DONE
             self._navigator.fly_to(i, self._destination[i], TARGET_LOITER)
             self._outbox.say(i, INFO, "RTL: drives back\t")
             return
         self._next(i)
-        sea = self._height[i] + self._origin[2]
-        above = self._height[i] - self._destination[i, 2]
+        altitude = math.ceil(self._height[i] + self._origin[2])
+        above = math.ceil(self._height[i] - self._destination[i, 2])
         self._outbox.say(
-            i,
-            INFO,
-            f"RTL: start return at {math.ceil(sea)} m ({math.ceil(above)} m above destination)\t",
+            i, INFO, f"RTL: start return at {altitude} m ({above} m above destination)\t"
         )
 
     def reached(self, i: int) -> None:
@@ -111,45 +109,45 @@ class Return(Memory, ModeTask):
 
     def _next(self, i: int) -> None:
         stage, pos, navigator = int(self._stage[i]), self._estimator.pos[i], self._navigator
-        place, entrance = self._destination[i].copy(), self._entrance[i]
+        target, entrance = self._destination[i].copy(), self._entrance[i]
         if np.isfinite(entrance[0]):
             self._land_as_mission(i, stage, entrance)
             return
         home_yaw = float(self._status["home_yaw"][i])
-        low = min(self._height[i], place[2] + self._get(i, "RTL_DESCEND_ALT"))
+        loiter_height = min(self._height[i], target[2] + self._get(i, "RTL_DESCEND_ALT"))
         # A height is changed anywhere on the loiter circle that a fixed wing would fly.
-        wide = self._get(i, "NAV_ACC_RAD") + self._get(i, "RTL_LOITER_RAD")
+        loiter_reach = self._get(i, "NAV_ACC_RAD") + self._get(i, "RTL_LOITER_RAD")
         if stage == CLIMB:
-            place[:2], place[2] = pos[:2], self._height[i]
-            navigator.fly_to(i, place, TARGET_LOITER, yaw=self._estimator.yaw(i))
-            navigator.watch(i, reach=wide)
+            target[:2], target[2] = pos[:2], self._height[i]
+            navigator.fly_to(i, target, TARGET_LOITER, yaw=self._estimator.yaw(i))
+            navigator.watch(i, reach=loiter_reach)
         elif stage == MOVE:
-            near = math.hypot(*(place - pos)[:2]) < self._get(i, "RTL_MIN_DIST")
-            place[2] = self._height[i]
-            navigator.fly_to(i, place, TARGET_POSITION, yaw=home_yaw if near else math.nan)
+            near = math.hypot(*(target - pos)[:2]) < self._get(i, "RTL_MIN_DIST")
+            target[2] = self._height[i]
+            navigator.fly_to(i, target, TARGET_POSITION, yaw=home_yaw if near else math.nan)
             navigator.watch(i)
         elif stage == DESCEND:
-            place[2] = low
-            navigator.fly_to(i, place, TARGET_LOITER, yaw=home_yaw)
-            navigator.watch(i, reach=wide)
+            target[2] = loiter_height
+            navigator.fly_to(i, target, TARGET_LOITER, yaw=home_yaw)
+            navigator.watch(i, reach=loiter_reach)
         elif stage == WAIT:
             delay = self._get(i, "RTL_LAND_DELAY")
-            place[2] = low
-            navigator.fly_to(i, place, TARGET_LOITER)
+            target[2] = loiter_height
+            navigator.fly_to(i, target, TARGET_LOITER)
             if delay < 0:
                 self._outbox.say(i, INFO, "RTL: completed, loitering\t")
             else:
                 navigator.watch(i, hold=delay)
         elif stage == CENTRE:
-            place[2] = low
-            navigator.fly_to(i, place, TARGET_POSITION, yaw=home_yaw)
+            target[2] = loiter_height
+            navigator.fly_to(i, target, TARGET_POSITION, yaw=home_yaw)
             if self._status["vtol_state"][i] == ON_WINGS:
                 navigator.watch(i, WATCH_STOP)
                 self._stage[i] = STOP
                 return
             navigator.watch(i)
         elif stage == LAND:
-            navigator.fly_to(i, place, TARGET_LAND, yaw=home_yaw)
+            navigator.fly_to(i, target, TARGET_LAND, yaw=home_yaw)
             self._outbox.say(i, INFO, "RTL: land at destination\t")
         self._stage[i] = min(stage + 1, DONE)
 

@@ -25,16 +25,17 @@ class Takeoff(ModeTask):
 
     def begin(self, i: int) -> None:
         """Climbs to the requested height, or to MIS_TAKEOFF_ALT above vehicle i."""
-        v = self._status[i]
-        if not v["armed"]:
+        status = self._status[i]
+        if not status["armed"]:
             return
-        height = float(v["takeoff_height"])
-        v["takeoff_height"] = math.nan
+        height, place = float(status["takeoff_height"]), status["centre"][:2].copy()
+        status["takeoff_height"] = math.nan
         if not math.isfinite(height):
+            place[:] = math.nan
             above = self._parameters.get(i, "MIS_TAKEOFF_ALT")
             height = self._estimator.pos[i, 2] + above
             self._outbox.say(i, INFO, f"Using default takeoff altitude: {above:.1f} m\t")
-        self._navigator.take_off(i, height)
+        self._navigator.take_off(i, height, place.tolist())
 
     def reached(self, i: int) -> None:
         """Vehicle i is at its height: it loiters, or begins its transition."""
@@ -49,25 +50,25 @@ class Takeoff(ModeTask):
 
     def transition_over(self, i: int) -> None:
         """Vehicle i flies on its wings: it climbs to VTO_LOITER_ALT above home."""
-        v = self._status[i]
-        if v["nav_state"] == VTOL_TAKEOFF and v["vtol_state"] == ON_WINGS:
-            above = v["home"][2] + self._parameters.get(i, "VTO_LOITER_ALT")
-            self._navigator.fly_to(i, [*v["centre"][:2], above], TARGET_LOITER)
+        status = self._status[i]
+        if status["nav_state"] == VTOL_TAKEOFF and status["vtol_state"] == ON_WINGS:
+            above = status["home"][2] + self._parameters.get(i, "VTO_LOITER_ALT")
+            self._navigator.fly_to(i, [*status["centre"][:2], above], TARGET_LOITER)
             self._navigator.watch(i)
 
     def _goes_on_to_wings(self, i: int) -> bool:
         """Returns whether it takes off by NAV_VTOL_TAKEOFF, and does not fly on its wings yet."""
-        v = self._status[i]
-        return bool(v["nav_state"] == VTOL_TAKEOFF and v["vtol_state"] == HOVERS)
+        status = self._status[i]
+        return bool(status["nav_state"] == VTOL_TAKEOFF and status["vtol_state"] == HOVERS)
 
     def _align_or_change_over(self, i: int) -> None:
         """Turns the nose to the place of the loiter; then the transition begins."""
-        v = self._status[i]
-        east, north = (v["centre"] - self._estimator.pos[i])[:2]
+        status = self._status[i]
+        east, north = (status["centre"] - self._estimator.pos[i])[:2]
         away = math.hypot(east, north) > self._parameters.get(i, "NAV_ACC_RAD")
-        if away and v["target_type"] == TARGET_TAKEOFF:
+        if away and status["target_type"] == TARGET_TAKEOFF:
             self._navigator.fly_to(
-                i, v["target"].copy(), TARGET_POSITION, yaw=math.atan2(north, east)
+                i, status["target"].copy(), TARGET_POSITION, yaw=math.atan2(north, east)
             )
             self._navigator.watch(i)
         else:

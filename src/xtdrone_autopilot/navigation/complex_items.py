@@ -31,7 +31,9 @@ Entry: TypeAlias = dict[str, Any]  # an item of a plan: plain data of JSON
 _TRANSECTS = "TransectStyleComplexItem"  # part of surveys and corridor scans
 _ROI_AT_NEXT, _TRIGGER_DISTANCE = 196, 206  # MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET, ..._CAM_TRIGG_DIST
 _STOP_PHOTOS, _STOP_VIDEO = 2001, 2501  # MAV_CMD_IMAGE_STOP_CAPTURE, MAV_CMD_VIDEO_STOP_CAPTURE
+_SURVEY_WITH_ITEMS = 4  # first version with the simple items
 _TO_STRUCTURE = 90.0  # yaw of the camera at a structure that is flown round clockwise [deg]
+_SIMPLE = "SimpleItem", "missionItem"  # types; the second before QGroundControl 3.2
 _SPIKE = 1e-6  # 1 + cosine of the angle between two edges that turn back
 
 
@@ -42,8 +44,8 @@ def expanded(entries: Iterable[Entry]) -> Iterator[Entry]:
         AutopilotError: A complex item that is not known, of another version, or incomplete.
     """
     for entry in entries:
-        if entry["type"] == "SimpleItem":
-            yield entry
+        if entry["type"] in _SIMPLE:
+            yield _with_params(entry)
             continue
         kind = entry.get("complexItemType", entry["type"])
         expand = _COMPLEX.get(kind) if isinstance(kind, str) else None
@@ -53,6 +55,15 @@ def expanded(entries: Iterable[Entry]) -> Iterator[Entry]:
                 + ", ".join(_COMPLEX)
             )
         yield from expand(_Settings(entry, f"plan item '{kind}'"))
+
+
+def _with_params(entry: Entry) -> Entry:
+    """A simple item with its parameters in a list; files before QGroundControl 3.2 name each."""
+    if "params" in entry or "param1" not in entry:
+        return entry
+    entry["params"] = [entry[f"param{k}"] for k in range(1, 5)]
+    entry.setdefault("doJumpId", entry.get("id"))
+    return entry
 
 
 class _Settings:
@@ -113,7 +124,7 @@ class _Settings:
         if version not in allowed:
             raise AutopilotError(
                 f"{self.name}: version {shown(version)} is not supported, "
-                f"{' and '.join(map(str, allowed))} {'is' if len(allowed) == 1 else 'are'}: "
+                f"{', '.join(map(str, sorted(allowed)))} {'is' if len(allowed) == 1 else 'are'}: "
                 "save the plan again in QGroundControl"
             )
         return int(version)
@@ -145,6 +156,22 @@ def _order(command: int, *params: float) -> Entry:
     return _simple(command, mavlink.MAV_FRAME_MISSION, *params)
 
 
+def _survey(settings: _Settings) -> list[Entry]:
+    """The simple items of a survey."""
+    if settings.check_version(5, 4, 3, 2) < _SURVEY_WITH_ITEMS:
+        raise AutopilotError(
+            f"{settings.name} is of a version before {_SURVEY_WITH_ITEMS}, which has no waypoints: "
+            "save the plan again in QGroundControl"
+        )
+    return _transects(settings)
+
+
+def _corridor(settings: _Settings) -> list[Entry]:
+    """The simple items of a corridor scan."""
+    settings.check_version(2)
+    return _transects(settings)
+
+
 def _transects(settings: _Settings) -> list[Entry]:
     """The simple items of a survey or corridor scan, which QGroundControl has stored."""
     inner = settings.part(_TRANSECTS) if _TRANSECTS in settings else settings
@@ -162,7 +189,7 @@ def _landing(settings: _Settings, relative: bool, land: int, yaw: float) -> Iter
     frame = mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT if relative else mavlink.MAV_FRAME_GLOBAL
     yield _order(DO_LAND_START)
     if settings.flag("useDoChangeSpeed", False):
-        speed = settings.number("finalApproachSpeed")
+        speed = float(int(settings.number("finalApproachSpeed")))  # as QGroundControl sends it
         yield _order(DO_CHANGE_SPEED, mavlink.SPEED_TYPE_AIRSPEED, speed, -1.0)
     if settings.flag("stopTakingPhotos", False):
         yield _order(_TRIGGER_DISTANCE)
@@ -259,8 +286,8 @@ def _wider(outline: np.ndarray, distance: float) -> np.ndarray:
 
 
 _COMPLEX: dict[str, Callable[[_Settings], Iterable[Entry]]] = {
-    "survey": _transects,
-    "CorridorScan": _transects,
+    "survey": _survey,
+    "CorridorScan": _corridor,
     "StructureScan": _structure_scan,
     "fwLandingPattern": _fixed_wing_landing,
     "vtolLandingPattern": _vtol_landing,

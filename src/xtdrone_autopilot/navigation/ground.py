@@ -89,8 +89,8 @@ def take_off(
             vehicle.ramp + dt / params.MPC_TKO_RAMP_T if dt < params.MPC_TKO_RAMP_T else 1.0
         )
         # From the velocity error that takes all thrust away.
-        least = -GRAVITY / max(params.MPC_Z_VEL_P_ACC, 0.01)
-        vehicle.climb_max = least + min(vehicle.ramp, 1.0) * (vehicle.climb_max - least)
+        minimum = -GRAVITY / max(params.MPC_Z_VEL_P_ACC, 0.01)
+        vehicle.climb_max = minimum + min(vehicle.ramp, 1.0) * (vehicle.climb_max - minimum)
         if math.isfinite(vehicle.sp_vel[2]):
             vehicle.sp_acc[2] = math.nan
     elif on_ground:
@@ -158,10 +158,10 @@ def detect(
     vehicle.contact_t = _held(contact, vehicle.contact_t, t_us)
     vehicle.contact = t_us - vehicle.contact_t >= third
 
-    least = _low_thrust(params, vehicle.hover, LOW_LANDED) if by_height else STICKS_THRUST_MIN
+    minimum = _low_thrust(params, vehicle.hover, LOW_LANDED) if by_height else STICKS_THRUST_MIN
     turning = math.hypot(rate[0], rate[1]) > math.radians(params.LNDMC_ROT_MAX) * wider
     vehicle.maybe_landed_t = _held(
-        vehicle.contact and thrust <= least and not turning, vehicle.maybe_landed_t, t_us
+        vehicle.contact and thrust <= minimum and not turning, vehicle.maybe_landed_t, t_us
     )
     vehicle.maybe_landed = t_us - vehicle.maybe_landed_t >= third
 

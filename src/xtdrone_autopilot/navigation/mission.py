@@ -227,9 +227,9 @@ class Missions(Memory, ModeTask):
         """
         if self._goes_round(i) is not None:
             return True
-        v = self._status[i]
-        returned = v["mode"] == Mode.RTL and v["target_type"] == TARGET_LOITER
-        waits_for_nothing = v["armed"] and v["watch"] == WATCH_NOTHING
+        status = self._status[i]
+        returned = status["mode"] == Mode.RTL and status["target_type"] == TARGET_LOITER
+        waits_for_nothing = status["armed"] and status["watch"] == WATCH_NOTHING
         return self._stays(i) or bool(returned and waits_for_nothing and self._is_near(i, 0.0))
 
     def ends_early(self, i: int) -> str:
@@ -265,18 +265,18 @@ class Missions(Memory, ModeTask):
         """Returns whether vehicle i stays at its current item until it is ordered on."""
         if not self._flies(i):
             return False
-        f = self._flown[i]
-        item = self._items[MISSION][i][f.index]
+        flown = self._flown[i]
+        item = self._items[MISSION][i][flown.index]
         if item.command != LOITER_UNLIM:
-            return items_of.stays_at(item) and bool(self.last_reached[i] == f.index)
-        return f.work == _ITEM and self._is_near(i, item.params[2])
+            return items_of.stays_at(item) and bool(self.last_reached[i] == flown.index)
+        return flown.work == _ITEM and self._is_near(i, item.params[2])
 
     def _is_near(self, i: int, radius: float) -> bool:
         """Returns whether vehicle i is at its target, or on the circle that it flies there."""
-        v = self._status[i]
-        circle = self._radius(i, radius) if v["vehicle_type"] != MULTICOPTER else 0.0
-        away = math.hypot(*(v["target"] - self._estimator.pos[i])[:2])
-        return bool(away <= v["accept"] + circle)
+        status = self._status[i]
+        circle = self._radius(i, radius) if status["vehicle_type"] != MULTICOPTER else 0.0
+        away = math.hypot(*(status["target"] - self._estimator.pos[i])[:2])
+        return bool(away <= status["accept"] + circle)
 
     def replace(self, i: int, kind: int, items: list) -> None:
         """Puts checked items in place of the old ones, in flight too."""
@@ -292,8 +292,8 @@ class Missions(Memory, ModeTask):
         self.total[i] = len(items)
         self._parameters.mission_checked[i] |= bool(items)
         self._set_seq(i, 0)
-        v = self._status[i]
-        if v["mode"] == Mode.MISSION:
+        status = self._status[i]
+        if status["mode"] == Mode.MISSION:
             reason = self.why_not(i)
             if reason:
                 self._flight.enter(i, Mode.LOITER)
@@ -378,9 +378,9 @@ class Missions(Memory, ModeTask):
         """Makes the fence of vehicle i; areas without its home do not count, as in PX4."""
         items = self._items[FENCE][i]
         self.fences[i] = fence = fence_of(items, self._origin) if items else None
-        v = self._status[i]
-        if fence is not None and v["home_set"]:
-            if fence.discard(v["home"][0], v["home"][1]) and tells:
+        status = self._status[i]
+        if fence is not None and status["home_set"]:
+            if fence.discard(status["home"][0], status["home"][1]) and tells:
                 self._outbox.say(i, CRITICAL, "Geofence invalid, doesn't contain Home position")
 
     # What users ask for ------------------------------------------------------------------------
@@ -390,22 +390,22 @@ class Missions(Memory, ModeTask):
         items = self._items[MISSION][i]
         if not items:
             return "there is no mission: upload one first"
-        v = self._status[i]
+        status = self._status[i]
         fence = self.fences[i]
         acts = fence is not None and self._parameters.get(i, "GF_ACTION") > 0
         first = True
         for seq, item in enumerate(items):
-            if item.command in FLYING and v["vehicle_type"] == ROVER:
+            if item.command in FLYING and status["vehicle_type"] == ROVER:
                 return (
                     f"mission item {seq} is for what flies: give a rover waypoints and places "
                     "to loiter at"
                 )
             if item.command not in PLACED or not item.has_place:
                 continue
-            position = item.position(self._origin, v["home"])
+            position = item.position(self._origin, status["home"])
             if acts and fence is not None and not fence.contains(position[0], position[1]):
                 return f"mission item {seq} lies outside the geofence"
-            far = math.hypot(*(position - v["home"])[:2])
+            far = math.hypot(*(position - status["home"])[:2])
             limit = self._parameters.get(i, "MIS_DIST_1WP")
             if first and 0 <= limit < far:
                 return (
@@ -413,7 +413,11 @@ class Missions(Memory, ModeTask):
                     f"{limit:g} m for the first waypoint"
                 )
             first = False
-        if self._runs_off(v) and v["landed"] and not any(item.command == TAKEOFF for item in items):
+        if (
+            self._runs_off(status)
+            and status["landed"]
+            and not any(item.command == TAKEOFF for item in items)
+        ):
             return "a fixed wing on the ground needs a mission with a take-off (NAV_TAKEOFF)"
         return ""
 
@@ -435,8 +439,8 @@ class Missions(Memory, ModeTask):
         if not 0 <= seq < count:
             allowed = f"give 0 to {count - 1}" if count else "there is no mission"
             return f"mission item {seq} does not exist: {allowed}"
-        f = self._flown[i]
-        f.index, f.jumps, f.disarmed = seq, {}, False
+        flown = self._flown[i]
+        flown.index, flown.jumps, flown.disarmed = seq, {}, False
         self.finished[i] = False
         self._set_seq(i, seq)
         if self._flies(i):
@@ -456,34 +460,45 @@ class Missions(Memory, ModeTask):
             self._status["roi"][i] = np.nan if position is None else position
         self._look_at(i, position)
 
-    def change_speed(self, i: int, speed: float) -> None:
-        """Horizontal speed of vehicle i in this leg and those to come [m/s]; 0 = MPC_XY_CRUISE."""
-        self._flown[i].speed = self._status["target_speed"][i] = _speed(speed)
+    def change_speed(self, i: int, speed: float, at_once: bool = True) -> None:
+        """Sets the speed of vehicle i in the legs to come.
+
+        Args:
+            i: The vehicle.
+            speed: Horizontal [m/s]; 0 or less = MPC_XY_CRUISE.
+            at_once: Also in this leg, where the speed is above 0.
+        """
+        speed = _speed(speed)
+        self._flown[i].speed = speed
+        if self._status["mode"][i] == Mode.LOITER:
+            self._navigator.loiter_speed[i] = speed
+        if at_once and speed > 0.0:
+            self._status["target_speed"][i] = speed
 
     def begin(self, i: int) -> None:
         """Starts or resumes the mission of a vehicle that is in AUTO.MISSION, once it is armed."""
         if not self._status["armed"][i]:
             return
-        f, items = self._flown[i], self._items[MISSION][i]
-        if self.finished[i] or (f.disarmed and f.index + 1 >= len(items)):
-            f.index, f.jumps = 0, {}
+        flown, items = self._flown[i], self._items[MISSION][i]
+        if self.finished[i] or (flown.disarmed and flown.index + 1 >= len(items)):
+            flown.index, flown.jumps = 0, {}
         self.finished[i], self.last_reached[i] = False, -1
-        f.disarmed, f.work, f.last = False, _ITEM, ()
-        f.speed = math.nan
-        for item in items[: f.index]:
+        flown.disarmed, flown.work, flown.last = False, _ITEM, ()
+        flown.speed = math.nan
+        for item in items[: flown.index]:
             if item.command == DO_CHANGE_SPEED:
-                f.speed = _speed(item.params[1])
+                flown.speed = _speed(item.params[1])
         self._outbox.say(i, INFO, "Executing Mission\t")
-        v = self._status[i]
-        v["in_mission"], v["roi"] = True, np.nan
+        status = self._status[i]
+        status["in_mission"], status["roi"] = True, np.nan
         self._navigator.begin(i)
-        first = self._after(i, f.index, f.jumps)
+        first = self._after(i, flown.index, flown.jumps)
         if first is None:
             self._finish_round(i)
             return
-        f.index = first
-        place = self._next_place(i, f.index)
-        hovers = v["vehicle_type"] == MULTICOPTER
+        flown.index = first
+        place = self._next_place(i, flown.index)
+        hovers = status["vehicle_type"] == MULTICOPTER
         rises = items[first].command == VTOL_TAKEOFF  # by itself
         low = (
             hovers
@@ -491,7 +506,7 @@ class Missions(Memory, ModeTask):
             and place is not None
             and (place[2] - self._estimator.pos[i, 2] > self._parameters.get(i, "NAV_MC_ALT_RAD"))
         )
-        f.climb_to = float(place[2]) if low and place is not None else math.nan
+        flown.climb_to = float(place[2]) if low and place is not None else math.nan
         self._go_on(i)
 
     # What the flight raises --------------------------------------------------------------------
@@ -500,19 +515,19 @@ class Missions(Memory, ModeTask):
         """The navigator has reached the target of vehicle i, or waited for long enough."""
         if not self._flies(i):
             return
-        f = self._flown[i]
-        item = self._items[MISSION][i][f.index]
-        if f.work == _LEVEL:
+        flown = self._flown[i]
+        item = self._items[MISSION][i][flown.index]
+        if flown.work == _LEVEL:
             self._change_height(i, item)
             return
-        if self._goes_on_to_transition(i, f, item):
+        if self._goes_on_to_transition(i, flown, item):
             return
-        if f.work != _CLIMB:
+        if flown.work != _CLIMB:
             self._has_reached(i)
         if item.autocontinue:
-            if f.work in (_ITEM, _CIRCLE, _TRANSITION):
-                f.work = _ITEM
-                self._advance(i, f)
+            if flown.work in (_ITEM, _CIRCLE, _TRANSITION):
+                flown.work = _ITEM
+                self._advance(i, flown)
             self._go_on(i)
         self._outbox.stream_now(i, "MISSION_ITEM_REACHED")
 
@@ -520,18 +535,18 @@ class Missions(Memory, ModeTask):
         """Vehicle i, a VTOL, hovers or flies on its wings now."""
         if not self._flies(i) or self._flown[i].work != _TRANSITION:
             return
-        f = self._flown[i]
-        item = self._items[MISSION][i][f.index]
+        flown = self._flown[i]
+        item = self._items[MISSION][i][flown.index]
         if self._status["vtol_state"][i] != _state_of(item):
             return  # a quad-chute; its failsafe decides
         if item.command == DO_VTOL_TRANSITION:
             self.reached(i)
             return
-        f.work, f.last = _ITEM, ()
+        flown.work, flown.last = _ITEM, ()
         if item.command == VTOL_TAKEOFF:
-            self._leg(i, f, item, self._place(i, item), TARGET_POSITION)
+            self._leg(i, flown, item, self._place(i, item), TARGET_POSITION)
         else:
-            self._land(i, f, self._place(i, item))
+            self._land(i, flown, self._place(i, item))
 
     def landed(self, i: int) -> None:
         """Vehicle i has touched down."""
@@ -557,17 +572,20 @@ class Missions(Memory, ModeTask):
             ("mission_holding_above_landing", above),
         )
         if self._flies(i):
-            f, items = self._flown[i], self._items[MISSION][i]
-            starts = [k for k in range(f.index) if items[k].command == DO_LAND_START]
-            before = [k for k in range(f.index) if items[k].command in PLACED]
-            f.index = (starts or before or [f.index])[-1]
-            self._set_seq(i, f.index)
+            flown, items = self._flown[i], self._items[MISSION][i]
+            starts = [k for k in range(flown.index) if items[k].command == DO_LAND_START]
+            before = [k for k in range(flown.index) if items[k].command in PLACED]
+            flown.index = (starts or before or [flown.index])[-1]
+            self._set_seq(i, flown.index)
         return place
 
     def _flies(self, i: int) -> bool:
-        v = self._status[i]
+        status = self._status[i]
         return bool(
-            v["mode"] == Mode.MISSION and v["armed"] and self.total[i] and not self.finished[i]
+            status["mode"] == Mode.MISSION
+            and status["armed"]
+            and self.total[i]
+            and not self.finished[i]
         )
 
     def leave(self, i: int) -> None:
@@ -585,24 +603,24 @@ class Missions(Memory, ModeTask):
 
     def _go_on(self, i: int) -> None:
         """Executes immediate items, and begins the next one that takes time."""
-        f, items = self._flown[i], self._items[MISSION][i]
+        flown, items = self._flown[i], self._items[MISSION][i]
         for _ in range(len(items) + 1):
             if self.finished[i]:
                 self._finish(i)
                 return
-            if self._begin_item(i, f, items[f.index]):
-                self._set_seq(i, f.index)
+            if self._begin_item(i, flown, items[flown.index]):
+                self._set_seq(i, flown.index)
                 return
             self._has_reached(i)
-            self._advance(i, f)
+            self._advance(i, flown)
         self._finish_round(i)
 
-    def _advance(self, i: int, f: _Flown) -> None:
+    def _advance(self, i: int, flown: _Flown) -> None:
         """The next item that is no jump; none where the mission is over."""
-        following = self._after(i, f.index + 1, f.jumps)
+        following = self._after(i, flown.index + 1, flown.jumps)
         self.finished[i] = following is None
         if following is not None:
-            f.index = following
+            flown.index = following
 
     def _after(self, i: int, index: int, jumps: dict[int, int]) -> int | None:
         """Number of the item at or after one, jumps taken and counted in jumps; None = none."""
@@ -621,18 +639,18 @@ class Missions(Memory, ModeTask):
                 index += 1
         return None
 
-    def _begin_item(self, i: int, f: _Flown, item: Item) -> bool:
+    def _begin_item(self, i: int, flown: _Flown, item: Item) -> bool:
         """Begins the current item; False where it was over at once."""
         command = item.command
         if command in PLACED:
             if command in (LAND, VTOL_LAND) and self._status["landed"][i]:
                 return False
-            self._fly(i, f, item)
+            self._fly(i, flown, item)
             return True
         if command == DO_VTOL_TRANSITION:
-            return self._begin_transition(i, f, item)
+            return self._begin_transition(i, flown, item)
         if command == RTL:
-            self._set_seq(i, f.index)
+            self._set_seq(i, flown.index)
             self._outbox.stream_now(i, "MISSION_ITEM_REACHED")
             self._outbox.say(i, INFO, "Returning to launch\t")
             self._flight.enter(i, Mode.RTL)
@@ -675,59 +693,59 @@ class Missions(Memory, ModeTask):
     def _finish(self, i: int) -> None:
         """The mission is over: on the ground it waits to be disarmed, in the air it loiters."""
         self.finished[i] = True
-        v = self._status[i]
-        v["in_mission"] = False
-        if v["landed"]:
+        status = self._status[i]
+        status["in_mission"] = False
+        if status["landed"]:
             self._outbox.say(i, INFO, "Mission finished, landed\t")
             return
         self._outbox.say(i, INFO, "Mission finished, loitering\t")
-        if v["target_type"] != TARGET_LOITER:
+        if status["target_type"] != TARGET_LOITER:
             self._navigator.fly_to(i, self._estimator.pos[i], TARGET_LOITER)
         self._flight.enter(i, Mode.LOITER)
 
     # Legs --------------------------------------------------------------------------------------
 
-    def _fly(self, i: int, f: _Flown, item: Item) -> None:
-        v = self._status[i]
+    def _fly(self, i: int, flown: _Flown, item: Item) -> None:
+        status = self._status[i]
         position = self._place(i, item)
-        if math.isfinite(f.climb_to) and f.work == _ITEM:
-            self._climb(i, f)
-        elif self._runs_off(v) and item.command in (TAKEOFF, LAND):
-            self._by_runway(i, f, item, position)
-        elif item.command == VTOL_TAKEOFF and v["vehicle_type"] == MULTICOPTER:
-            self._rise(i, f, position)
+        if math.isfinite(flown.climb_to) and flown.work == _ITEM:
+            self._climb(i, flown)
+        elif self._runs_off(status) and item.command in (TAKEOFF, LAND):
+            self._by_runway(i, flown, item, position)
+        elif item.command == VTOL_TAKEOFF and status["vehicle_type"] == MULTICOPTER:
+            self._rise(i, flown, position)
         elif item.command in (LAND, VTOL_LAND):
-            self._land(i, f, position)
+            self._land(i, flown, position)
         elif item.command == LOITER_TURNS:
-            self._circle(i, f, item, position)
+            self._circle(i, flown, item, position)
         elif item.command == LOITER_TO_ALT:
-            f.work = _LEVEL
+            flown.work = _LEVEL
             position[2] = self._estimator.pos[i, 2]
-            self._leg(i, f, item, position, TARGET_LOITER)
+            self._leg(i, flown, item, position, TARGET_LOITER)
             self._navigator.watch(
-                i, reach=v["accept"] + self._radius(i, item.params[1]), faced=True
+                i, reach=status["accept"] + self._radius(i, item.params[1]), faced=True
             )
         else:
-            f.work = _ITEM
+            flown.work = _ITEM
             loiters = item.command in (LOITER_TIME, LOITER_UNLIM)
-            self._leg(i, f, item, position, TARGET_LOITER if loiters else TARGET_POSITION)
+            self._leg(i, flown, item, position, TARGET_LOITER if loiters else TARGET_POSITION)
             if item.command == LOITER_UNLIM:
-                v["watch"] = WATCH_NOTHING
+                status["watch"] = WATCH_NOTHING
 
     def _place(self, i: int, item: Item) -> np.ndarray:
         """(3,) where an item is [m]; what it leaves open is as it is now."""
-        v = self._status[i]
-        position = item.position(self._origin, v["home"])
-        return np.where(np.isfinite(position), position, v["target"])
+        status = self._status[i]
+        position = item.position(self._origin, status["home"])
+        return np.where(np.isfinite(position), position, status["target"])
 
-    def _by_runway(self, i: int, f: _Flown, item: Item, position: np.ndarray) -> None:
+    def _by_runway(self, i: int, flown: _Flown, item: Item, position: np.ndarray) -> None:
         """Take-off of a fixed wing towards an item, or its landing from the last leg's end."""
         if item.command == TAKEOFF:
-            self._navigator.fly_to(i, position, TARGET_TAKEOFF, speed=f.speed)
+            self._navigator.fly_to(i, position, TARGET_TAKEOFF, speed=flown.speed)
             self._navigator.watch(i, WATCH_HEIGHT)
-            f.last = ()
+            flown.last = ()
         else:
-            self._navigator.fly_to(i, position, TARGET_LAND, previous=f.last or OPEN)
+            self._navigator.fly_to(i, position, TARGET_LAND, previous=flown.last or OPEN)
 
     def _radius(self, i: int, given: float) -> float:
         """Radius of an item's circle [m]."""
@@ -737,11 +755,11 @@ class Missions(Memory, ModeTask):
             else self._parameters.get(i, "NAV_LOITER_RAD")
         )
 
-    def _leg(self, i: int, f: _Flown, item: Item, position: np.ndarray, kind: int) -> None:
+    def _leg(self, i: int, flown: _Flown, item: Item, position: np.ndarray, kind: int) -> None:
         hold = item.params[0] if item.command in (WAYPOINT, LOITER_TIME) else 0.0
         following = None
         if item.autocontinue and not hold > 0:
-            following = self._next_place(i, f.index + 1)
+            following = self._next_place(i, flown.index + 1)
         accept = item.params[1] if item.command == WAYPOINT and item.params[1] > 0 else None
         # PX4 faces north while it loiters to a height.
         yaw = 0.0 if item.command == LOITER_TO_ALT else item.params[3]
@@ -754,62 +772,68 @@ class Missions(Memory, ModeTask):
             kind,
             yaw=yaw_enu_ned(math.radians(yaw)),
             accept=accept,
-            previous=f.last or OPEN,
+            previous=flown.last or OPEN,
             following=OPEN if following is None else following,
-            speed=f.speed,
+            speed=flown.speed,
             radius=radius if math.isfinite(radius) else 0.0,
         )
         self._navigator.watch(i, WATCH_PLACE, hold=hold)
-        self._status["lands_next"][i] = self._lands_next(i, f.index + 1)
-        f.last = tuple(position)
+        self._status["lands_next"][i] = self._lands_next(i, flown.index + 1)
+        flown.last = tuple(position)
 
-    def _climb(self, i: int, f: _Flown) -> None:
+    def _climb(self, i: int, flown: _Flown) -> None:
         """Up to the height of the first place, before the mission goes there."""
-        f.work = _CLIMB
-        above = f.climb_to - self._status["home"][i, 2]
+        flown.work = _CLIMB
+        above = flown.climb_to - self._status["home"][i, 2]
         self._outbox.say(i, INFO, f"Climb to {above:.1f} meters above home\t")
-        position = np.array([*self._estimator.pos[i, :2], f.climb_to])
-        f.last, f.climb_to = tuple(position), math.nan
+        position = np.array([*self._estimator.pos[i, :2], flown.climb_to])
+        flown.last, flown.climb_to = tuple(position), math.nan
         if self._status["landed"][i]:
-            self._navigator.fly_to(i, position, TARGET_TAKEOFF, speed=f.speed)
+            self._navigator.fly_to(i, position, TARGET_TAKEOFF, speed=flown.speed)
             self._navigator.watch(
                 i, WATCH_HEIGHT, height=self._navigator.height_reached(i, position[2])
             )
         else:
-            self._navigator.fly_to(i, position, TARGET_LOITER, speed=f.speed)
+            self._navigator.fly_to(i, position, TARGET_LOITER, speed=flown.speed)
             self._navigator.watch(i, reach=self._status["accept"][i] + self._radius(i, 0.0))
 
     def _change_height(self, i: int, item: Item) -> None:
         """LOITER_TO_ALT is there: now to its height."""
-        f, v = self._flown[i], self._status[i]
-        f.work = _ITEM
-        v["target"][2] = self._place(i, item)[2]
-        f.last = tuple(v["target"])
-        self._navigator.watch(i, reach=v["reach"])
+        flown, status = self._flown[i], self._status[i]
+        flown.work = _ITEM
+        status["target"][2] = self._place(i, item)[2]
+        flown.last = tuple(status["target"])
+        self._navigator.watch(i, reach=status["reach"])
 
-    def _land(self, i: int, f: _Flown, position: np.ndarray) -> None:
+    def _land(self, i: int, flown: _Flown, position: np.ndarray) -> None:
         """Above the place first, at the height flown so far, then down."""
-        v, pos = self._status[i], self._estimator.pos[i]
+        status, pos = self._status[i], self._estimator.pos[i]
         radius = self._parameters.get(i, "NAV_ACC_RAD")
-        on_wings = v["vehicle_type"] == FIXED_WING
-        if f.work != _APPROACH and (on_wings or math.hypot(*(position - pos)[:2]) > radius):
-            f.work = _APPROACH
-            height = v["target"][2] if v["target_type"] == TARGET_POSITION else pos[2]
+        on_wings = status["vehicle_type"] == FIXED_WING
+        if flown.work != _APPROACH and (on_wings or math.hypot(*(position - pos)[:2]) > radius):
+            flown.work = _APPROACH
+            height = status["target"][2] if status["target_type"] == TARGET_POSITION else pos[2]
             self._navigator.fly_to(
-                i, [*position[:2], height], TARGET_POSITION, previous=f.last or OPEN, speed=f.speed
+                i,
+                [*position[:2], height],
+                TARGET_POSITION,
+                previous=flown.last or OPEN,
+                speed=flown.speed,
             )
             self._navigator.watch(i, WATCH_STOP if on_wings else WATCH_PLACE)
         else:
-            f.work = _ITEM
-            self._navigator.fly_to(i, position, TARGET_LAND, previous=f.last or OPEN, speed=f.speed)
+            flown.work = _ITEM
+            self._navigator.fly_to(
+                i, position, TARGET_LAND, previous=flown.last or OPEN, speed=flown.speed
+            )
 
-    def _runs_off(self, v: Record) -> bool:
+    def _runs_off(self, status: Record) -> bool:
         """Returns whether it takes off and lands as a fixed wing: no VTOL does."""
-        return v["vehicle_type"] == FIXED_WING and v["vtol_type"] == NOT_VTOL
+        return status["vehicle_type"] == FIXED_WING and status["vtol_type"] == NOT_VTOL
 
-    def _rise(self, i: int, f: _Flown, position: np.ndarray) -> None:
+    def _rise(self, i: int, flown: _Flown, position: np.ndarray) -> None:
         """VTOL_TAKEOFF: up in a hover to the height of its place."""
-        f.work, f.last = _CLIMB, ()
+        flown.work, flown.last = _CLIMB, ()
         place = np.array([*self._estimator.pos[i, :2], position[2]])
         on_ground = self._status["landed"][i]
         self._navigator.fly_to(i, place, TARGET_TAKEOFF if on_ground else TARGET_LOITER)
@@ -820,57 +844,57 @@ class Missions(Memory, ModeTask):
         else:
             self._navigator.watch(i)
 
-    def _begin_transition(self, i: int, f: _Flown, item: Item) -> bool:
+    def _begin_transition(self, i: int, flown: _Flown, item: Item) -> bool:
         """DO_VTOL_TRANSITION; False where the vehicle is in that state already."""
-        v = self._status[i]
-        if v["vtol_state"] == item.params[0]:
+        status = self._status[i]
+        if status["vtol_state"] == item.params[0]:
             return False
-        if item.params[0] == ON_WINGS and not v["landed"]:
-            self._align(i, f, item)
+        if item.params[0] == ON_WINGS and not status["landed"]:
+            self._align(i, flown, item)
         else:
-            self._transition(i, f, item)
+            self._transition(i, flown, item)
         return True
 
-    def _align(self, i: int, f: _Flown, item: Item) -> None:
+    def _align(self, i: int, flown: _Flown, item: Item) -> None:
         """Turns towards the course of a transition to fixed-wing flight."""
-        f.work = _ALIGN
+        flown.work = _ALIGN
         place = np.array([*self._estimator.pos[i, :2], self._status["target"][i, 2]])
         ahead = (
             self._place(i, item)
             if item.command == VTOL_TAKEOFF
-            else self._next_place(i, f.index + 1)
+            else self._next_place(i, flown.index + 1)
         )
         offset = np.zeros(2) if ahead is None else (ahead - place)[:2]
         yaw = math.atan2(offset[1], offset[0]) if math.hypot(*offset) > _AT_CIRCLE else math.nan
         self._navigator.fly_to(i, place, TARGET_POSITION, yaw=yaw)
         self._navigator.watch(i)
 
-    def _transition(self, i: int, f: _Flown, item: Item) -> None:
-        f.work = _TRANSITION
+    def _transition(self, i: int, flown: _Flown, item: Item) -> None:
+        flown.work = _TRANSITION
         self.on_transition(i, _state_of(item))
 
-    def _goes_on_to_transition(self, i: int, f: _Flown, item: Item) -> bool:
+    def _goes_on_to_transition(self, i: int, flown: _Flown, item: Item) -> bool:
         """Begins what an item with a transition does next, if there is something."""
         on_wings = self._status["vehicle_type"][i] == FIXED_WING
-        if item.command == VTOL_TAKEOFF and f.work == _CLIMB:
-            self._align(i, f, item)
-        elif f.work == _ALIGN or (f.work == _APPROACH and on_wings):
-            self._transition(i, f, item)
+        if item.command == VTOL_TAKEOFF and flown.work == _CLIMB:
+            self._align(i, flown, item)
+        elif flown.work == _ALIGN or (flown.work == _APPROACH and on_wings):
+            self._transition(i, flown, item)
         else:
             return False
         return True
 
-    def _circle(self, i: int, f: _Flown, item: Item, centre: np.ndarray) -> None:
-        v, pos = self._status[i], self._estimator.pos[i]
+    def _circle(self, i: int, flown: _Flown, item: Item, centre: np.ndarray) -> None:
+        status, pos = self._status[i], self._estimator.pos[i]
         radius = math.copysign(self._radius(i, item.params[2]), item.params[2])
-        if f.work == _APPROACH or v["vehicle_type"] == FIXED_WING:
-            f.work = _CIRCLE
-            self._navigator.fly_to(i, centre, TARGET_ORBIT, speed=f.speed)
+        if flown.work == _APPROACH or status["vehicle_type"] == FIXED_WING:
+            flown.work = _CIRCLE
+            self._navigator.fly_to(i, centre, TARGET_ORBIT, speed=flown.speed)
             self._navigator.watch(i)
             turns = item.params[0]
-            v["orbit_left"] = 2 * math.pi * (turns if math.isfinite(turns) else 1.0)
+            status["orbit_left"] = 2 * math.pi * (turns if math.isfinite(turns) else 1.0)
         else:
-            f.work = _APPROACH
+            flown.work = _APPROACH
             out = pos[:2] - centre[:2]
             distance = np.hypot(*out)
             out = out / distance if distance > 0.1 else np.array([1.0, 0.0])
@@ -880,12 +904,12 @@ class Missions(Memory, ModeTask):
                 start,
                 TARGET_POSITION,
                 accept=_AT_CIRCLE,
-                speed=f.speed,
+                speed=flown.speed,
                 yaw=math.atan2(-out[1], -out[0]),
             )
             self._navigator.watch(i)
-        v["centre"], v["orbit_radius"] = centre, radius
-        f.last = ()
+        status["centre"], status["orbit_radius"] = centre, radius
+        flown.last = ()
 
     def _next_place(self, i: int, index: int) -> np.ndarray | None:
         """(3,) position of the first placed item from one on [m], or None."""

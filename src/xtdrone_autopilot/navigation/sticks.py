@@ -46,8 +46,8 @@ def fly_position(
     if vehicle.nav_state == POSITION_SLOW:
         fast = min(fast, params.MC_SLOW_DEF_HVEL)
         climb, sink = min(climb, params.MC_SLOW_DEF_VVEL), min(sink, params.MC_SLOW_DEF_VVEL)
-        most = math.radians(params.MC_SLOW_DEF_YAWR)
-        vehicle.sp_yaw_rate = clamp(vehicle.sp_yaw_rate, -most, most)
+        maximum = math.radians(params.MC_SLOW_DEF_YAWR)
+        vehicle.sp_yaw_rate = clamp(vehicle.sp_yaw_rate, -maximum, maximum)
     wx = (forward * math.cos(yaw) + right * math.sin(yaw)) * fast
     wy = (forward * math.sin(yaw) - right * math.cos(yaw)) * fast
     wz = up * (climb if up > 0.0 else sink)

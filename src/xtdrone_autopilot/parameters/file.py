@@ -3,10 +3,13 @@
 # QGroundControl: vehicle, component, name, value, MAVLink type (6 = int32, 9 = float)
 1   1   MPC_XY_CRUISE   5.000000000000000000    9
 
-# MAVProxy and Mission Planner: name and value, separated by blanks, a tab or a comma
+# MAVProxy and Mission Planner: name and value, separated by blanks, a tab, a comma or =
 MPC_XY_CRUISE    5.0
+
+Those of other components, as of a gimbal, are left out.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -20,6 +23,9 @@ from .store import ParameterStore, parameter, table
 MODEL_FILE = "vehicle.params"  # parameter file in a model's folder
 IDENTITY = ("MAV_SYS_ID", "MAV_TYPE")  # parameters that a file does not change
 _FORMS = "vehicle, component, name, value and type, or name and value"
+_AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
+_READ_ONLY = "@READONLY"  # at the end of a line of ArduPilot's
+_SEPARATORS = re.compile("[,=]")
 _HEAD = "# Onboard parameters for Vehicle"
 _TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
 
@@ -59,12 +65,17 @@ def read(path: Path | str) -> dict[str, float]:
     text = files.read_text(path, "parameters", error=AutopilotError)
     values = {}
     for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].replace(",", " ").split()
+        words = _SEPARATORS.sub(" ", line.partition("#")[0]).split()
+        if words and words[-1] == _READ_ONLY:
+            words.pop()
         if not words:
             continue
         try:
             name, value = words[2:4] if len(words) in (4, 5) else words
-            values[name] = float(value)
+            amount = float(value)
+            if len(words) in (4, 5) and int(words[1]) != _AUTOPILOT:
+                continue
+            values[name] = amount
         except ValueError as error:
             raise AutopilotError(
                 f"line {number} of '{shown(path)}' is no parameter, '{shown(line.strip())}': write "

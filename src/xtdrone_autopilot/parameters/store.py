@@ -184,26 +184,26 @@ def _defaults(kind: tuple[int, int] = _MULTIROTOR) -> tuple[np.ndarray, np.ndarr
     return values, np.array(held, dtype=np.uint32)
 
 
-def to_bits(p: Parameter, value: float) -> int:
+def to_bits(parameter: Parameter, value: float) -> int:
     """Returns the four bytes of a value as an integer, as MAVLink and PX4's hash encode it.
 
     Raises:
         AutopilotError: The value is not finite, or does not fit in 32 bits.
     """
     if math.isfinite(value):
-        if p.type is int and -(2**31) <= value < 2**31:
+        if parameter.type is int and -(2**31) <= value < 2**31:
             return int(value) & 0xFFFFFFFF
-        if p.type is float and abs(value) <= _MAX_FLOAT32:
+        if parameter.type is float and abs(value) <= _MAX_FLOAT32:
             return int(np.float32(value).view(np.uint32))
     raise AutopilotError(
-        f"{p.name} = {value:g} is not allowed: give a "
-        f"{'whole ' if p.type is int else ''}number of 32 bits"
+        f"{parameter.name} = {value:g} is not allowed: give a "
+        f"{'whole ' if parameter.type is int else ''}number of 32 bits"
     )
 
 
-def of_bits(p: Parameter, bits: int) -> float:
+def of_bits(parameter: Parameter, bits: int) -> float:
     """Returns the value of four bytes; the inverse of to_bits()."""
-    number = np.uint32(bits).view(np.int32 if p.type is int else np.float32)
+    number = np.uint32(bits).view(np.int32 if parameter.type is int else np.float32)
     return number.item()
 
 

@@ -328,8 +328,8 @@ class ArmingChecks(Memory):
         return "the estimator is not ready: " + self._estimator.why_not_ready(i)
 
     def _why_battery(self, i: int) -> str:
-        least, level = self._parameters.get(i, "COM_ARM_BAT_MIN"), self._battery.level[i]
-        return f"battery at {level:.0%}, COM_ARM_BAT_MIN asks for {least:.0%}: charge it"
+        minimum, level = self._parameters.get(i, "COM_ARM_BAT_MIN"), self._battery.level[i]
+        return f"battery at {level:.0%}, COM_ARM_BAT_MIN asks for {minimum:.0%}: charge it"
 
 
 def _why_no_home(i: int) -> str:
@@ -409,42 +409,46 @@ def _find(
     """
     bits = np.zeros(len(status), dtype=np.int64)
     for i in range(len(status)):
-        p, e, q, f = status[i], estimates[i], parameters[i], failing[i]
-        _find_of_modes(p, e, q, t_us, f)
-        f[_LOW] = f[_LOW] and not f[_CRITICAL]
-        f[_MISSION] = not mission[i]
-        f[_STICKS] = no_sticks[i]
-        f[_PREFLIGHT] = (
-            not p.armed and level[i] < q.COM_ARM_BAT_MIN and not (f[_LOW] or f[_CRITICAL])
+        vehicle, estimate, params, failing_now = status[i], estimates[i], parameters[i], failing[i]
+        _find_of_modes(vehicle, estimate, params, t_us, failing_now)
+        failing_now[_LOW] = failing_now[_LOW] and not failing_now[_CRITICAL]
+        failing_now[_MISSION] = not mission[i]
+        failing_now[_STICKS] = no_sticks[i]
+        failing_now[_PREFLIGHT] = (
+            not vehicle.armed
+            and level[i] < params.COM_ARM_BAT_MIN
+            and not (failing_now[_LOW] or failing_now[_CRITICAL])
         )
-        f[_NO_HOME] = q.GF_ACTION == _RETURN and not p.home_set
+        failing_now[_NO_HOME] = params.GF_ACTION == _RETURN and not vehicle.home_set
         for k in range(_SHIFT):
-            if f[k]:
+            if failing_now[k]:
                 bits[i] |= 1 << k
-        if e.flags & GPS_USED:
+        if estimate.flags & GPS_USED:
             bits[i] |= _GPS
-        if (t_us - p.stick_t) * 1e-6 <= q.COM_RC_LOSS_T:
+        if (t_us - vehicle.stick_t) * 1e-6 <= params.COM_RC_LOSS_T:
             bits[i] |= _RADIO
         # PX4 hears nothing of its motors while all its controllers are off.
-        if not (p.mode == _IN_OFFBOARD and p.offboard_kind == NO_SET_POINT):
+        if not (vehicle.mode == _IN_OFFBOARD and vehicle.offboard_kind == NO_SET_POINT):
             bits[i] |= _ESCS
-        if not (f[_LINKS[0]] or f[_LINKS[1]]):
+        if not (failing_now[_LINKS[0]] or failing_now[_LINKS[1]]):
             bits[i] |= _STATION
     return bits
 
 
 @njit
-def _find_of_modes(p: Record, e: Record, q: Record, t_us: int, failing: np.ndarray) -> None:
+def _find_of_modes(
+    vehicle: Record, estimate: Record, params: Record, t_us: int, failing: np.ndarray
+) -> None:
     """Finds which requirements of modes one vehicle does not meet."""
-    aligned = e.flags & ALIGNED != 0
-    failing[_CANNOT_TAKE_OFF] = not p.armed and not _MAY_ARM[p.nav_state]
+    aligned = estimate.flags & ALIGNED != 0
+    failing[_CANNOT_TAKE_OFF] = not vehicle.armed and not _MAY_ARM[vehicle.nav_state]
     failing[_ATTITUDE] = failing[_ALTITUDE] = not aligned
-    failing[_LOCAL] = failing[_GLOBAL] = not e.ready
-    failing[_HOME] = not p.home_set
-    failing[_POSITION] = not p.armed and not e.ready
-    recent = (t_us - p.offboard_t) * 1e-6 <= q.COM_OF_LOSS_T
+    failing[_LOCAL] = failing[_GLOBAL] = not estimate.ready
+    failing[_HOME] = not vehicle.home_set
+    failing[_POSITION] = not vehicle.armed and not estimate.ready
+    recent = (t_us - vehicle.offboard_t) * 1e-6 <= params.COM_OF_LOSS_T
     failing[_OFFBOARD] = (
         not recent
-        or p.offboard_kind == NO_SET_POINT
-        or (p.offboard_kind == TRAJECTORY and not e.ready)
+        or vehicle.offboard_kind == NO_SET_POINT
+        or (vehicle.offboard_kind == TRAJECTORY and not estimate.ready)
     )

@@ -93,9 +93,9 @@ class Battery(Memory):
             dt: Time since the last step [s].
             due: (N,) bool, the vehicles meant.
         """
-        b = self.records[due]
+        battery = self.records[due]
         _advance(
-            b,
+            battery,
             self._values[due],
             armed[due],
             voltage[due],
@@ -103,12 +103,12 @@ class Battery(Memory):
             armed[due] * throttle[due],
             dt,
         )
-        self.records[due] = b
+        self.records[due] = battery
 
 
 def _advance(
-    b: np.ndarray,
-    p: np.ndarray,
+    battery: np.ndarray,
+    params: np.ndarray,
     armed: np.ndarray,
     voltage: np.ndarray,
     current: np.ndarray,
@@ -117,37 +117,47 @@ def _advance(
 ) -> None:
     """Writes records of BATTERY dt [s] later; p are the vehicles' parameters."""
     measured = np.isfinite(voltage)
-    b["armed_s"] = np.where(armed, b["armed_s"] + dt, 0.0)
-    drained = np.maximum(1.0 - b["armed_s"] / p["SIM_BAT_DRAIN"], p["SIM_BAT_MIN_PCT"] / 100.0)
-    cell = p["BAT1_V_EMPTY"] + drained * (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"])
-    b["voltage"] = np.where(measured, voltage, cell * p["BAT1_N_CELLS"])
-    b["current"] = np.where(measured, current, _NO_CURRENT)
-    b["throttle"] += (throttle - b["throttle"]) * dt / (_THROTTLE_S + dt)
-    by_voltage = _by_voltage(b, p)
-    b["level"] = np.where(measured, _fused(b, p, measured, by_voltage, dt), by_voltage)
-
-
-def _by_voltage(b: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Levels by the voltage of a cell without load, (N,)."""
-    known = (p["BAT1_R_INTERNAL"] >= 0.0) & (b["current"] > 0.0)
-    drop = np.where(
-        known, p["BAT1_R_INTERNAL"] * b["current"], p["BAT1_V_LOAD_DROP"] * b["throttle"]
+    battery["armed_s"] = np.where(armed, battery["armed_s"] + dt, 0.0)
+    drained = np.maximum(
+        1.0 - battery["armed_s"] / params["SIM_BAT_DRAIN"], params["SIM_BAT_MIN_PCT"] / 100.0
     )
-    cell = b["voltage"] / p["BAT1_N_CELLS"] + drop
-    return np.clip((cell - p["BAT1_V_EMPTY"]) / (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"]), 0.0, 1.0)
+    cell = params["BAT1_V_EMPTY"] + drained * (params["BAT1_V_CHARGED"] - params["BAT1_V_EMPTY"])
+    battery["voltage"] = np.where(measured, voltage, cell * params["BAT1_N_CELLS"])
+    battery["current"] = np.where(measured, current, _NO_CURRENT)
+    battery["throttle"] += (throttle - battery["throttle"]) * dt / (_THROTTLE_S + dt)
+    by_voltage = _by_voltage(battery, params)
+    battery["level"] = np.where(
+        measured, _fused(battery, params, measured, by_voltage, dt), by_voltage
+    )
+
+
+def _by_voltage(battery: np.ndarray, params: np.ndarray) -> np.ndarray:
+    """Levels by the voltage of a cell without load, (N,)."""
+    known = (params["BAT1_R_INTERNAL"] >= 0.0) & (battery["current"] > 0.0)
+    drop = np.where(
+        known,
+        params["BAT1_R_INTERNAL"] * battery["current"],
+        params["BAT1_V_LOAD_DROP"] * battery["throttle"],
+    )
+    cell = battery["voltage"] / params["BAT1_N_CELLS"] + drop
+    return np.clip(
+        (cell - params["BAT1_V_EMPTY"]) / (params["BAT1_V_CHARGED"] - params["BAT1_V_EMPTY"]),
+        0.0,
+        1.0,
+    )
 
 
 def _fused(
-    b: np.ndarray, p: np.ndarray, measured: np.ndarray, by_voltage: np.ndarray, dt: float
+    battery: np.ndarray, params: np.ndarray, measured: np.ndarray, by_voltage: np.ndarray, dt: float
 ) -> np.ndarray:
     """Levels from the readings, (N,)."""
-    first = measured & ~b["measured"]
-    b["measured"] |= measured
-    b["consumed"][first] = 0.0
-    used = b["current"] * dt / 3.6  # [mA h]
-    b["consumed"] += used
-    capacity = p["BAT1_CAPACITY"]
+    first = measured & ~battery["measured"]
+    battery["measured"] |= measured
+    battery["consumed"][first] = 0.0
+    used = battery["current"] * dt / 3.6  # [mA h]
+    battery["consumed"] += used
+    capacity = params["BAT1_CAPACITY"]
     pull = np.minimum(_PULL * (1.0 - by_voltage) * dt, 1.0)
-    fused = (1.0 - pull) * b["level"] + pull * by_voltage - used / np.maximum(capacity, 1.0)
+    fused = (1.0 - pull) * battery["level"] + pull * by_voltage - used / np.maximum(capacity, 1.0)
     fused = np.clip(fused, 0.0, 1.0)
     return np.where(first | (capacity <= 0.0), by_voltage, fused)

@@ -16,7 +16,8 @@ from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, ROVER
 
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
-from ..navigation.navigator import Navigator
+from ..navigation.navigator import OPEN, Navigator
+from ..navigation.orbit import Orbits
 from ..parameters.store import ParameterStore
 from ..state.answer import ACCEPTED, REJECTED, Answer
 from ..state.clock import StepClock
@@ -36,7 +37,6 @@ from ..state.vehicle_status import (
     EVENT_TRANSITION_OVER,
     NEW_MODE,
     TARGET_LAND,
-    TARGET_ORBIT,
 )
 from .arming_checks import ArmingChecks
 from .failsafes import Failsafes
@@ -56,6 +56,7 @@ class Commander:
         failsafes: Failsafes,
         missions: Missions,
         navigator: Navigator,
+        orbits: Orbits,
         flight: FlightState,
         clock: StepClock,
         origin: Sequence[float],
@@ -71,6 +72,7 @@ class Commander:
             failsafes: Told of arming and of modes.
             missions: Notified of reached targets.
             navigator: Flies to requested targets.
+            orbits: Flies round them.
             flight: Changes mode and arming.
             clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
@@ -78,7 +80,7 @@ class Commander:
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._checks, self._failsafes, self._missions = checks, failsafes, missions
-        self._navigator, self._flight = navigator, flight
+        self._navigator, self._orbits, self._flight = navigator, orbits, flight
         self._clock, self._origin, self._outbox = clock, origin, outbox
 
     def checks(self, i: int) -> str:
@@ -91,17 +93,17 @@ class Commander:
 
     def arm(self, i: int, t_us: int, force: bool = False) -> Answer:
         """Arms vehicle i, or rejects it with a reason."""
-        v = self._status[i]
-        if v["armed"]:
+        status = self._status[i]
+        if status["armed"]:
             return Answer(ACCEPTED)
-        mode = Mode(v["mode"])
+        mode = Mode(status["mode"])
         reason = self.checks(i) or self._why_not_in(i, mode, t_us)
         if reason and not force:
             self._outbox.say(i, CRITICAL, "Arming denied: Resolve system health failures first\t")
             return self._refuse(i, "Arming denied", reason)
-        v["armed"] = True
-        v["armed_t"] = v["landed_t"] = t_us
-        v["mode_stage"] = NEW_MODE
+        status["armed"] = True
+        status["armed_t"] = status["landed_t"] = t_us
+        status["mode_stage"] = NEW_MODE
         self.set_home(i)
         self._outbox.announce(i)
         self._outbox.say(i, INFO, "Armed by external command\t")
@@ -111,9 +113,9 @@ class Commander:
 
     def set_home(self, i: int) -> None:
         """Home of vehicle i is where it is."""
-        v = self._status[i]
-        v["home"], v["home_yaw"] = self._estimator.pos[i], self._estimator.yaw(i)
-        v["home_set"] = True
+        status = self._status[i]
+        status["home"], status["home_yaw"] = self._estimator.pos[i], self._estimator.yaw(i)
+        status["home_set"] = True
         self._missions.validate(i)
 
     def move_home(self, due: np.ndarray) -> None:
@@ -122,14 +124,14 @@ class Commander:
         Args:
             due: (N,) bool, the vehicles meant.
         """
-        v, e = self._status, self._estimator
-        offset, std = e.pos - v["home"], e.pos_std
+        status, estimator = self._status, self._estimator
+        offset, std = estimator.pos - status["home"], estimator.pos_std
         moved = (np.hypot(offset[:, 0], offset[:, 1]) > 2 * np.hypot(std[:, 0], std[:, 1])) | (
             np.abs(offset[:, 2]) > 2 * std[:, 2]
         )
-        new = ~v["home_set"] & v["ready"]
-        follows = new | (v["home_set"] & v["landed"] & moved & e.ready)
-        for i in np.flatnonzero(due & follows & ~v["armed"]):
+        new = ~status["home_set"] & status["ready"]
+        follows = new | (status["home_set"] & status["landed"] & moved & estimator.ready)
+        for i in np.flatnonzero(due & follows & ~status["armed"]):
             self.set_home(i)
             if new[i]:
                 self._outbox.announce(int(i))
@@ -152,8 +154,13 @@ class Commander:
 
     def disarm(self, i: int, force: bool = False, why: str = "external command") -> Answer:
         """Disarms vehicle i; in the air only by force."""
-        v = self._status[i]
-        if v["armed"] and not v["landed"] and not force and v["vehicle_type"] != ROVER:
+        status = self._status[i]
+        if (
+            status["armed"]
+            and not status["landed"]
+            and not force
+            and status["vehicle_type"] != ROVER
+        ):
             self._outbox.say(i, CRITICAL, "Disarming denied: not landed\t")
             return self._refuse(i, "Disarming denied", "it is flying: land first, or force it")
         self._flight.disarm(i, why)
@@ -183,21 +190,21 @@ class Commander:
             text: Said if it is accepted, before the mode's own texts.
             shown: The variant of it that clients see, by PX4's number; None = the mode itself.
         """
-        v = self._status[i]
+        status = self._status[i]
         shown = MODES[mode].nav_state if shown is None else shown
         reason = self._why_not(i, mode, t_us)
-        if reason and v["armed"]:
+        if reason and status["armed"]:
             self.say_unavailable(i, shown)
             return self._refuse(i, f"Mode {ROS_NAME[mode]} refused", reason)
         if reason:
             self._outbox.say(i, WARNING, f"Mode {ROS_NAME[mode]} cannot be armed: {reason}")
-        v["failsafe"] = False
+        status["failsafe"] = False
         self._failsafes.taken_over(i)
         if text:
             self._outbox.say(i, INFO, text)
-        if mode != v["mode"]:
+        if mode != status["mode"]:
             self._flight.enter(i, mode)
-            v["descend"] = mode == Mode.LAND and not self._estimator.ready[i]
+            status["descend"] = mode == Mode.LAND and not self._estimator.ready[i]
         self._flight.show(i, shown)
         return Answer(ACCEPTED)
 
@@ -229,14 +236,21 @@ class Commander:
             return self._estimator_reason(i)
         return self._flight.why_not(i, mode)
 
-    def take_off(self, i: int, altitude: float, t_us: int) -> Answer:
-        """NAV_TAKEOFF: mode AUTO.TAKEOFF to a height above sea level [m], NaN = the parameter's."""
-        v = self._status[i]
-        again = v["mode"] == Mode.TAKEOFF and v["armed"]
-        v["takeoff_height"] = altitude - self._origin[2]
+    def take_off(self, i: int, altitude: float, t_us: int, place: npt.ArrayLike = OPEN) -> Answer:
+        """NAV_TAKEOFF: mode AUTO.TAKEOFF to a height, and a place where one is given.
+
+        Args:
+            i: The vehicle.
+            altitude: Above sea level [m]; NaN = the parameter's above the vehicle.
+            t_us: Now [us].
+            place: (3,) of which east and north count [m]; NaN = where the vehicle is.
+        """
+        status = self._status[i]
+        again = status["mode"] == Mode.TAKEOFF and status["armed"]
+        status["takeoff_height"], status["centre"] = altitude - self._origin[2], place
         answer = self.set_mode(i, Mode.TAKEOFF, t_us)
         if not answer.accepted:
-            v["takeoff_height"] = math.nan
+            status["takeoff_height"] = math.nan
         elif again:
             self._flight.task(i).begin(i)
         return answer
@@ -250,14 +264,14 @@ class Commander:
                 it is, and MIS_TAKEOFF_ALT.
             t_us: Now [us].
         """
-        v, place = self._status[i], np.asarray(place, float)
-        v["takeoff_height"] = place[2]
+        status, place = self._status[i], np.asarray(place, float)
+        status["takeoff_height"], status["centre"] = place[2], math.nan
         answer = self.set_mode(i, Mode.TAKEOFF, t_us, shown=VTOL_TAKEOFF)
         if not answer.accepted:
-            v["takeoff_height"] = math.nan
+            status["takeoff_height"] = math.nan
             return answer
         here = self._estimator.pos[i]
-        v["centre"] = np.where(np.isfinite(place), place, here)
+        status["centre"] = np.where(np.isfinite(place), place, here)
         return answer
 
     def reposition(
@@ -270,30 +284,13 @@ class Commander:
         return answer
 
     def orbit(
-        self, i: int, centre: npt.ArrayLike, radius: float, speed: float, t_us: int
+        self, i: int, centre: npt.ArrayLike, radius: float, speed: float, heading: float, t_us: int
     ) -> Answer:
-        """DO_ORBIT: AUTO.LOITER on a circle, nose to its centre.
-
-        Args:
-            i: The vehicle.
-            centre: (3,) [m]; NaN keeps the present position or height.
-            radius: Positive = clockwise seen from above [m]; NaN = NAV_LOITER_RAD.
-            speed: [m/s]; NaN = MPC_XY_CRUISE.
-            t_us: Now [us].
-        """
+        """DO_ORBIT: AUTO.LOITER on a circle; the arguments are those of Orbits.begin()."""
+        goes_round = bool(self._status["nav_state"][i] == ORBIT)
         answer = self.set_mode(i, Mode.LOITER, t_us, shown=ORBIT)
         if answer.accepted:
-            self._navigator.begin(i)
-            v = self._status[i]
-            centre = np.where(np.isfinite(centre), centre, v["target"])
-            v["centre"] = centre
-            v["target"][2] = centre[2]
-            v["orbit_radius"] = (
-                radius if math.isfinite(radius) else self._parameters.get(i, "NAV_LOITER_RAD")
-            )
-            v["orbit_left"] = math.inf
-            v["target_speed"] = speed if speed > 0 else math.nan
-            v["target_type"] = TARGET_ORBIT
+            self._orbits.begin(i, centre, radius, speed, heading, goes_round)
         return answer
 
     def handle_events(self) -> None:
@@ -328,21 +325,21 @@ class Commander:
 
     def go_around(self, i: int) -> None:
         """Aborts the landing of vehicle i if it is a fixed wing that lands by itself."""
-        v = self._status[i]
+        status = self._status[i]
         if (
-            v["armed"]
-            and not v["landed"]
-            and v["vehicle_type"] == FIXED_WING
-            and MODES[Mode(v["mode"])].by_target
-            and v["target_type"] == TARGET_LAND
+            status["armed"]
+            and not status["landed"]
+            and status["vehicle_type"] == FIXED_WING
+            and MODES[Mode(status["mode"])].by_target
+            and status["target_type"] == TARGET_LAND
         ):
-            v["landing_abort"] = ABORTED_BY_OPERATOR
+            status["landing_abort"] = ABORTED_BY_OPERATOR
             self._landing_aborted(i)
 
     def _landing_aborted(self, i: int) -> None:
         """It waits above the touch-down of a plan, or above where it is."""
-        v = self._status[i]
-        words, name = ABORTED_LANDINGS[int(v["landing_abort"])]
+        status = self._status[i]
+        words, name = ABORTED_LANDINGS[int(status["landing_abort"])]
         self._outbox.say(
             i,
             CRITICAL,
@@ -350,16 +347,16 @@ class Commander:
             (f"fixedwing_position_control_landing_abort_status_{name}",),
         )
         place = self._estimator.pos[i].copy()
-        if v["mode"] == Mode.LAND:
+        if status["mode"] == Mode.LAND:
             place[2] += self._parameters.get(i, "MIS_LND_ABRT_ALT")
         else:
             place = self._missions.abort_landing(i)
         self.reposition(i, place, math.nan, math.nan, self._clock.t_us)
 
     def _has_offboard(self, i: int, t_us: int) -> bool:
-        v = self._status[i]
-        age = (t_us - v["offboard_t"]) * 1e-6
-        return v["offboard_kind"] != 0 and age <= self._parameters.get(i, "COM_OF_LOSS_T")
+        status = self._status[i]
+        age = (t_us - status["offboard_t"]) * 1e-6
+        return status["offboard_kind"] != 0 and age <= self._parameters.get(i, "COM_OF_LOSS_T")
 
     def _has_sticks(self, i: int, t_us: int) -> bool:
         age = (t_us - self._status[i]["stick_t"]) * 1e-6

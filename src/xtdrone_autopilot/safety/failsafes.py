@@ -154,10 +154,10 @@ class Failsafes(Memory):
 
     def check(self, due: np.ndarray | None = None) -> list:
         """Checks every condition; returns what has changed, for act()."""
-        q, flying = self._parameters.values, self._status["armed"] & ~self._status["landed"]
+        params, flying = self._parameters.values, self._status["armed"] & ~self._status["landed"]
         begun, ended = [], []
         for condition in self.conditions.values():
-            now = condition.check_due(due, flying, q)
+            now = condition.check_due(due, flying, params)
             changed = now != condition.holds
             if changed.any():
                 begun += [(self.begin, int(i), condition) for i in np.flatnonzero(changed & now)]
@@ -184,11 +184,11 @@ class Failsafes(Memory):
 
     def offboard_lost(self, i: int) -> None:
         """Offboard set-points have stopped."""
-        v = self._status[i]
+        status = self._status[i]
         delay = self._get(i, "COM_FAIL_ACT_T")
         self._outbox.say(i, CRITICAL, f"Failsafe: offboard set-points lost, hold for {delay:g} s")
         self._flight.enter(i, Mode.LOITER, failsafe=True)
-        v["failsafe"] = True
+        status["failsafe"] = True
         self._pending[i] = (_OFFBOARD, Action.HOLD, Mode.LOITER)
 
     def delay_over(self, i: int) -> None:
@@ -215,12 +215,12 @@ class Failsafes(Memory):
         self._act(i, condition, condition.action(i), why)
 
     def _act(self, i: int, condition: Condition, action: Action, why: str) -> None:
-        v = self._status[i]
+        status = self._status[i]
         if action == Action.NONE:
             return
-        under_way = action != Action.HOLD and v["mode"] == _MODE.get(action)
+        under_way = action != Action.HOLD and status["mode"] == _MODE.get(action)
         # A vehicle that is landing already does not climb to return, as in PX4.
-        under_way |= action == Action.RETURN and v["mode"] == Mode.LAND
+        under_way |= action == Action.RETURN and status["mode"] == Mode.LAND
         if action == Action.WARN or action <= self._level[i] or under_way:
             if action == Action.WARN:
                 self._tell_warning(i, condition)
@@ -234,13 +234,13 @@ class Failsafes(Memory):
             self._outbox.say(
                 i, CRITICAL, f"Failsafe: {why}: hold for {delay:g} s, then {_WORDS[action]}"
             )
-            self._pending[i] = (condition.name, action, Mode(v["mode"]))
+            self._pending[i] = (condition.name, action, Mode(status["mode"]))
             self._flight.enter(i, Mode.LOITER, failsafe=True)
-            v["failsafe"] = True
+            status["failsafe"] = True
             return
         self._tell(i, condition, action)
         self._pending.pop(i, None)
-        v["failsafe"] = False
+        status["failsafe"] = False
         self._outbox.say(i, CRITICAL, f"Failsafe: {why}: {_WORDS[action]}")
         self._perform(i, action)
 

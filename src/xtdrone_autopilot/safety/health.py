@@ -77,17 +77,17 @@ class Health:
         ]
 
     def _vehicle(self, i: int) -> dict[str, Any]:
-        v, flags = self._status[i], int(self._estimator.flags[i])
+        status, flags = self._status[i], int(self._estimator.flags[i])
         ratios = self._estimator.test_ratios[i].tolist()
-        count = int(v["offboard_count"])
+        count = int(status["offboard_count"])
         return {
-            "mode": ROS_NAME[Mode(int(v["mode"]))],
-            "armed": bool(v["armed"]),
-            "landed": bool(v["landed"]),
-            "failsafe": bool(v["failsafe"] or self._failsafes.active()[i]),
+            "mode": ROS_NAME[Mode(int(status["mode"]))],
+            "armed": bool(status["armed"]),
+            "landed": bool(status["landed"]),
+            "failsafe": bool(status["failsafe"] or self._failsafes.active()[i]),
             "failing": self._failsafes.failing(i),
             "answers": self._failsafes.answers(i),
-            "not_ready": "" if v["armed"] else self._commander.checks(i),
+            "not_ready": "" if status["armed"] else self._commander.checks(i),
             "aligned": bool(flags & ALIGNED),
             "located": bool(flags & POSITION_VALID),
             "aid_sources": {name: bool(flags & bit) for name, bit in _AID_SOURCES.items()},
@@ -99,6 +99,6 @@ class Health:
             "ends_early": self._missions.ends_early(i),
             "set_points": count,
             "set_point_age_s": (
-                (self._clock.t_us - int(v["offboard_t"])) * 1e-6 if count else None
+                (self._clock.t_us - int(status["offboard_t"])) * 1e-6 if count else None
             ),
         }

@@ -176,10 +176,10 @@ class RotorMonitor(Memory):
         """
         if dt <= 0.0:
             return
-        f = self._fleet
+        fleet = self._fleet
         _step_fleet(
-            f.vehicle,
-            f.actuator,
+            fleet.vehicle,
+            fleet.actuator,
             flying,
             enabled,
             commands,

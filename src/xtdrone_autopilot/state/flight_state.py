@@ -88,16 +88,16 @@ class FlightState(Memory):
 
     def enter(self, i: int, mode: Mode, failsafe: bool = False) -> None:
         """Changes the mode of vehicle i; the last one not of a failsafe is back once disarmed."""
-        v = self._status[i]
-        left = Mode(v["mode"])
-        v["mode"], v["nav_state"] = mode, MODES[mode].nav_state
+        status = self._status[i]
+        left = Mode(status["mode"])
+        status["mode"], status["nav_state"] = mode, MODES[mode].nav_state
         if MODES[mode].arms and not failsafe:
-            v["mode_disarmed"] = mode
+            status["mode_disarmed"] = mode
         if left in self.tasks and left != mode:
             self.tasks[left].leave(i)
-        v["mode_t"] = self._clock.t_us
-        v["mode_stage"] = NEW_MODE
-        v["descend"] = False
+        status["mode_t"] = self._clock.t_us
+        status["mode_stage"] = NEW_MODE
+        status["descend"] = False
         self._outbox.announce(i)
         if mode in self.tasks:
             self.tasks[mode].begin(i)
@@ -110,17 +110,17 @@ class FlightState(Memory):
 
     def disarm(self, i: int, why: str = "internal command") -> None:
         """Stops the rotors of vehicle i, wherever it is."""
-        v = self._status[i]
-        if not v["armed"]:
+        status = self._status[i]
+        if not status["armed"]:
             return
-        v["armed"] = False
-        v["landed"] = True
-        v["failsafe"] = False
+        status["armed"] = False
+        status["landed"] = True
+        status["failsafe"] = False
         for follow in self.on_disarm:
             follow(i)
-        if v["mode"] != v["mode_disarmed"]:
-            self.enter(i, Mode(v["mode_disarmed"]))
-        elif not may_arm(v["nav_state"]):
-            self.show(i, MODES[Mode(v["mode"])].nav_state)
+        if status["mode"] != status["mode_disarmed"]:
+            self.enter(i, Mode(status["mode_disarmed"]))
+        elif not may_arm(status["nav_state"]):
+            self.show(i, MODES[Mode(status["mode"])].nav_state)
         self._outbox.announce(i)
         self._outbox.say(i, INFO, f"Disarmed by {why}\t")

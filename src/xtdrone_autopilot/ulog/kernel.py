@@ -109,21 +109,25 @@ def _state_key(vehicle: Record, estimate: Record, mission: Record) -> np.int64:
 
 
 @njit
-def _fill(a: LogArguments, i: int) -> None:
+def _fill(arguments: LogArguments, i: int) -> None:
     """Fills the snapshot of vehicle i."""
-    snapshot, vehicle, readings = a.snapshots[i], a.status[i], a.sensors[i]
-    params, mission, battery = a.parameters[i], a.missions[i], a.batteries[i]
-    snapshot.t = a.t_us[0]
-    fill_state(snapshot, vehicle, params, a.origin, a.commands[i])
-    fill_estimate(snapshot, a.origin, a.estimates[i], vehicle.acc_filtered)
-    fill_estimator_status(snapshot, a.estimates[i], params.EKF2_HGT_REF)
+    snapshot, vehicle, readings = arguments.snapshots[i], arguments.status[i], arguments.sensors[i]
+    params, mission, battery = (
+        arguments.parameters[i],
+        arguments.missions[i],
+        arguments.batteries[i],
+    )
+    snapshot.t = arguments.t_us[0]
+    fill_state(snapshot, vehicle, params, arguments.origin, arguments.commands[i])
+    fill_estimate(snapshot, arguments.origin, arguments.estimates[i], vehicle.acc_filtered)
+    fill_estimator_status(snapshot, arguments.estimates[i], params.EKF2_HGT_REF)
     snapshot.mission_seq, snapshot.mission_total = mission.seq, mission.total
     snapshot.mission_valid = mission.total > 0
     snapshot.mission_reached, snapshot.mission_finished = mission.last_reached, mission.finished
     fill_set_points(snapshot, vehicle)
-    if a.moved[i]:
-        fill_local_origin(snapshot, a.origin, a.local_origins[i])
-    fill_sticks(snapshot, vehicle, params, a.t_us[0])
+    if arguments.moved[i]:
+        fill_local_origin(snapshot, arguments.origin, arguments.local_origins[i])
+    fill_sticks(snapshot, vehicle, params, arguments.t_us[0])
     to_frd(readings.gyro, snapshot.gyro)
     to_frd(readings.accel, snapshot.accel)
     to_frd(readings.mag, snapshot.mag, 1e4)
@@ -133,27 +137,27 @@ def _fill(a: LogArguments, i: int) -> None:
 
 
 @njit
-def _append_message(a: LogArguments, i: int, topic: int) -> None:
+def _append_message(arguments: LogArguments, i: int, topic: int) -> None:
     """Appends the data message of a topic to the buffer of vehicle i, if it has room."""
-    layout, numbers = a.layout, a.numbers
-    at = a.lengths[i]
-    if at + layout.sizes[topic] > a.buffers.shape[1]:
+    layout, numbers = arguments.layout, arguments.numbers
+    at = arguments.lengths[i]
+    if at + layout.sizes[topic] > arguments.buffers.shape[1]:
         return
     for k in range(layout.sizes[topic]):
-        a.buffers[i, at + k] = layout.templates[topic, k]
+        arguments.buffers[i, at + k] = layout.templates[topic, k]
     for row in range(layout.starts[topic], layout.starts[topic + 1]):
         kind, source, count = layout.runs[row, 0], layout.runs[row, 1], layout.runs[row, 3]
         to = at + layout.runs[row, 2]
         if kind == AS_SINGLE:
             for k in range(count):
-                a.buffers[i, to + k] = numbers.singles_bytes[i, source + k]
+                arguments.buffers[i, to + k] = numbers.singles_bytes[i, source + k]
         elif kind == AS_DOUBLE:
             for k in range(count):
-                a.buffers[i, to + k] = numbers.doubles_bytes[i, source + k]
+                arguments.buffers[i, to + k] = numbers.doubles_bytes[i, source + k]
         else:
             for k in range(count):
-                a.buffers[i, to + k] = numbers.wholes_bytes[i, source + k]
-    a.lengths[i] = at + layout.sizes[topic]
+                arguments.buffers[i, to + k] = numbers.wholes_bytes[i, source + k]
+    arguments.lengths[i] = at + layout.sizes[topic]
 
 
 @njit

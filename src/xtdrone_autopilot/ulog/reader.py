@@ -39,6 +39,9 @@ ARMED = 2  # vehicle_status.arming_state
 _SEVERITIES = ("EMERGENCY", "ALERT", "CRITICAL", "ERROR", "WARNING", "NOTICE", "INFO", "DEBUG")
 
 
+_DATAFLASH = b"\xa3\x95"  # how a message of ArduPilot's logs begins
+
+
 class _LogFile(io.BufferedReader):
     """File object for pyulog, which seeks back by what it wanted to read, not by what it got.
 
@@ -69,6 +72,17 @@ class LogMessage:
     text: str  # without colour codes and control characters
 
 
+def _kind_of(path: Path) -> str:
+    """Names the log of another kind that a file is; "" if it is none that is known."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        begin = file.read(9)
+        if begin.startswith(_DATAFLASH):
+            return "a DataFlash log of ArduPilot"
+        if begin[8:] in (b"\xfe", b"\xfd"):  # behind a time of 8 bytes
+            return "a telemetry log of MAVLink"
+    return ""
+
+
 class FlightLog:
     """One ULog file. Times are seconds since its start, the time stamp of its header.
 
@@ -96,7 +110,9 @@ class FlightLog:
             with contextlib.redirect_stdout(io.StringIO()), _LogFile(io.FileIO(path)) as file:
                 self.ulog = ULog(file)
         except Exception as error:  # in pyulog, damaged bytes can raise any exception
-            raise AutopilotError(f"'{path}' is not a ULog: {shown(error)}") from error
+            kind = _kind_of(self.path)
+            why = f"it is {kind}, and PX4's ULog is read" if kind else shown(error)
+            raise AutopilotError(f"'{path}' is not a ULog: {why}") from error
         self._begin = int(self.ulog.start_timestamp)
         self._topics: dict[str, dict[str, np.ndarray]] = {}
         for data in self.ulog.data_list:

@@ -1,4 +1,4 @@
-"""Turns actions into actuator commands: the flight stack's own control loops, or geometric control.
+"""Turns actions into actuator commands: the flight stack's own loops, INDI, or geometric control.
 
 The loops are those of xtdrone_autopilot.control, fed with the true state, at their own rates.
 """
@@ -35,6 +35,17 @@ from ..arrays import Records
 from ..errors import BatchError
 from ..levels import AT_ACTUATOR, AT_ATTITUDE, AT_POSITION, AT_VELOCITY, Level
 from .geometric import K_P, attitude_control, desired_acceleration, rotate_heading
+from .indi import (
+    ACCELERATION,
+    JERK,
+    IndiModel,
+    control_rates,
+    control_velocity,
+    indi_model,
+    measure,
+    memory_size,
+    remember,
+)
 
 _STATUS_FIELDS = (
     "vehicle_type",
@@ -72,6 +83,7 @@ _STATUS_FIELDS = (
     "fully_actuated",
     "side_force_max",
     "thrust_poly",
+    "thrust_max",
     "drag",
 )
 CONTROL = np.dtype(
@@ -81,7 +93,13 @@ CONTROL = np.dtype(
 )  # status of a vehicle, in the scratch of a thread
 
 ESTIMATE = np.dtype(
-    [("pos", "f8", (3,)), ("quat", "f8", (4,)), ("vel", "f8", (3,)), ("ang_vel", "f8", (3,))],
+    [
+        ("pos", "f8", (3,)),
+        ("quat", "f8", (4,)),
+        ("vel", "f8", (3,)),
+        ("ang_vel", "f8", (3,)),
+        ("accel", "f8", (3,)),  # specific force, body; for INDI alone
+    ],
     align=True,
 )  # the true state, in place of an estimate, for the loops
 
@@ -110,9 +128,11 @@ class Loops(NamedTuple):
 
     level: int
     geometric: bool
+    indi: bool
     status: np.ndarray  # (V,) CONTROL, at the start
     parameters: np.ndarray  # (V,) parameters of the flight stack
     allocation: Allocation
+    indi_model: IndiModel
 
 
 class LoopState(NamedTuple):
@@ -121,8 +141,20 @@ class LoopState(NamedTuple):
     memory: np.ndarray  # (E, V, MEMORY_SIZE) see load_memory()
     values: np.ndarray  # (E, V, A) thrusts and joint positions of vectored vehicles
     servo_pos: np.ndarray  # (E, V, A) positions of their servos
+    indi: np.ndarray  # (E, V, K) memory of INDI, see indi.py; K = 0 without
 
 
+class Scratch(NamedTuple):
+    """Arrays of INDI for the M vehicles of a chunk."""
+
+    indi: np.ndarray  # (M, K) of LoopState
+    columns: np.ndarray  # (M, 6, A) effectiveness
+    poses: np.ndarray  # (M, B, 7)
+    joint_pos: np.ndarray  # (M, J)
+    exerted: np.ndarray  # (M, A) thrusts [N]
+
+
+CONTROLLERS = ("px4", "geometric", "indi")
 # Columns of the memory. The first IN_LANES are in this order in the scratch of the lanes, too.
 HEADING, VEL_INTEGRAL, ACC_FILTERED, SP_QUAT, SP_YAW_RATE, RATE_INTEGRAL = 0, 2, 5, 8, 12, 13
 SP_THRUST, IN_LANES, FREE_YAW, SP_SIDE_FORCE, MEMORY_SIZE = 16, 17, 17, 18, 20
@@ -136,8 +168,8 @@ def make_loops(
     Raises:
         BatchError: No such controller.
     """
-    if controller not in ("px4", "geometric"):
-        raise BatchError(unknown_name("controller", controller, ("px4", "geometric")))
+    if controller not in CONTROLLERS:
+        raise BatchError(unknown_name("controller", controller, CONTROLLERS))
     n = model.n
     store = ParameterStore(n, vehicle_types(model), vtol_types(model))
     status = new_status(n)
@@ -171,13 +203,18 @@ def make_loops(
         vectoring.low,
         vectoring.high,
     )
-    loops = Loops(level.number, controller == "geometric", kept, values, allocation)
+    indi = controller == "indi"
+    loops = Loops(
+        level.number, controller == "geometric", indi, kept, values, allocation, indi_model(model)
+    )
     memory: np.ndarray = np.zeros((environments, n, MEMORY_SIZE), dtype=real)
     memory[..., FREE_YAW], memory[..., SP_QUAT + 3] = np.nan, 1.0
     start = [
         array[:, : model.actuator.shape[1] * bool(vectoring.any)]
         for array in (vectoring.values, vectoring.position)
     ]
+    start.append(np.zeros((n, memory_size(model) * (indi and level.number != AT_ACTUATOR))))
+    start[-1][:, ACCELERATION:JERK] = np.nan
     return loops, LoopState(
         memory, *(np.repeat(array[None], environments, axis=0) for array in start)
     )
@@ -195,6 +232,7 @@ def command(
     estimate: np.ndarray,
     t_us: int,
     dt: float,
+    scratch: Scratch,
     commands: np.ndarray,
 ) -> None:
     """Computes the commands of one environment's actuators for one sub-step.
@@ -209,6 +247,7 @@ def command(
         estimate: (V,) ESTIMATE.
         t_us: Simulated time [us].
         dt: Length of the sub-step [s].
+        scratch: The Scratch.
         commands: (V, A), the output.
     """
     level = loops.level
@@ -217,7 +256,21 @@ def command(
             for k in range(commands.shape[1]):
                 commands[i, k] = action[i, k]
         return
-    params = loops.parameters
+    params, indi = loops.parameters, scratch.indi
+    if loops.indi:
+        measure(
+            loops.indi_model,
+            records,
+            status,
+            estimate,
+            loops.allocation.n_rotors,
+            dt,
+            scratch.poses,
+            scratch.joint_pos,
+            scratch.exerted,
+            scratch.columns,
+            indi,
+        )
     if loops.geometric and level >= AT_VELOCITY:
         for i in range(status.shape[0]):
             status[i].sp_kind = RATES
@@ -228,9 +281,17 @@ def command(
                 _set_set_points(level, action[i], status[i])
         if level >= AT_VELOCITY and t_us % LOOP_US == 0:
             position.control_fleet(status, params, estimate)
-            velocity.control_fleet(status, params, estimate, LOOP_US * 1e-6)
+            if loops.indi:
+                for i in range(status.shape[0]):
+                    control_velocity(status[i], params[i], estimate[i], LOOP_US * 1e-6, indi[i])
+            else:
+                velocity.control_fleet(status, params, estimate, LOOP_US * 1e-6)
         attitude.control_fleet(status, params, estimate)
-        rate.control_fleet(status, params, estimate, dt)
+        if loops.indi:
+            for i in range(status.shape[0]):
+                control_rates(status[i], params[i], estimate[i], indi[i])
+        else:
+            rate.control_fleet(status, params, estimate, dt)
     allocation = loops.allocation
     if values.shape[1] > 0:
         vector_fleet(
@@ -269,6 +330,8 @@ def command(
         thrust,
         commands,
     )
+    if loops.indi:
+        remember(commands, indi)
 
 
 @njit

@@ -24,6 +24,7 @@ from .control import (
     ESTIMATE,
     Loops,
     LoopState,
+    Scratch,
     command,
     filter_acceleration,
     load_memory,
@@ -76,19 +77,25 @@ class Chunk(NamedTuple):
     speed_limit: np.ndarray  # (M,) fraction of the rotors' speed that the battery allows
     density: np.ndarray  # (M,)
     rows: np.ndarray  # (MAX_CONTACTS, 16) of contacts
+    indi: np.ndarray  # (M, K), and so on as in control.Scratch
+    columns: np.ndarray
+    poses: np.ndarray
+    indi_joint_pos: np.ndarray
+    exerted: np.ndarray
 
 
-def new_chunk(records: Records, status: np.ndarray, width: int, vectored: int) -> Chunk:
+def new_chunk(records: Records, loops: Loops, loop_state: LoopState, width: int) -> Chunk:
     """Returns the arrays of a chunk.
 
     Args:
         records: Records of the M vehicles.
-        status: (M,) CONTROL at the start.
+        loops: Their Loops.
+        loop_state: That of the batch.
         width: Size of an action.
-        vectored: Actuators in LoopState.values, 0 without vectored vehicles.
     """
     (m, bodies), joints = records.body.shape, records.joint.shape[1]
     actuators, tyres = records.actuator.shape[1], records.tyre.shape[1]
+    vectored = loop_state.values.shape[2]
     zeros = {
         "commands": (m, actuators),
         "thrust": (m, actuators),
@@ -123,11 +130,16 @@ def new_chunk(records: Records, status: np.ndarray, width: int, vectored: int) -
         "unknowns": (m, 6),
         "power": (m,),
         "rows": (MAX_CONTACTS, 16),
+        "indi": (m, loop_state.indi.shape[2]),
+        "poses": (m, bodies, 7),
+        "indi_joint_pos": (m, joints),
+        "exerted": (m, actuators),
     }
     arrays = {name: np.zeros(shape) for name, shape in zeros.items()}
-    arrays["quat"][:, 3] = 1.0
+    arrays["quat"][:, 3] = arrays["poses"][:, :, 6] = 1.0
     return Chunk(
-        status=status.astype(CONTROL),
+        status=loops.status.astype(CONTROL),
+        columns=loops.indi_model.columns.copy(),
         estimate=np.zeros(m, dtype=ESTIMATE),
         mass=np.ones(m),
         speed_limit=np.ones(m),
@@ -219,6 +231,8 @@ def _load(
     for k in range(chunk.values.shape[1]):
         chunk.values[m, k] = loop_state.values[e, i, k]
         chunk.servo_pos[m, k] = loop_state.servo_pos[e, i, k]
+    for k in range(chunk.indi.shape[1]):
+        chunk.indi[m, k] = loop_state.indi[e, i, k]
     load_memory(chunk.status[m], loop_state.memory[e, i])
 
 
@@ -248,6 +262,8 @@ def _store(
     for k in range(chunk.values.shape[1]):
         loop_state.values[e, i, k] = chunk.values[m, k]
         loop_state.servo_pos[e, i, k] = chunk.servo_pos[m, k]
+    for k in range(chunk.indi.shape[1]):
+        loop_state.indi[e, i, k] = chunk.indi[m, k]
     store_memory(chunk.status[m], loop_state.memory[e, i])
 
 
@@ -270,6 +286,15 @@ def _accelerate(
             estimate.quat[k] = chunk.body_quat[m, 0, k] = chunk.quat[m, k]
         if loops.level != AT_ACTUATOR:
             filter_acceleration(chunk.status[m], chunk.acc[m], dt)
+            estimate.accel[0], estimate.accel[1], estimate.accel[2] = quaternion.rotate_inverse(
+                chunk.quat[m, 0],
+                chunk.quat[m, 1],
+                chunk.quat[m, 2],
+                chunk.quat[m, 3],
+                chunk.acc[m, 0],
+                chunk.acc[m, 1],
+                chunk.acc[m, 2] + air.gravity,
+            )
     if records.joint.shape[1] > 0:
         place_fleet(
             records.vehicle,
@@ -297,6 +322,7 @@ def _accelerate(
         chunk.estimate,
         t_us,
         dt,
+        Scratch(chunk.indi, chunk.columns, chunk.poses, chunk.indi_joint_pos, chunk.exerted),
         chunk.commands,
     )
     if records.base[0].wakes:

@@ -6,7 +6,7 @@ import psutil
 from xtdrone_core import FleetModel
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import Record, njit
-from xtdrone_sim.vehicles.mesh import Extrusion, MeshFile
+from xtdrone_sim.vehicles.mesh import MeshSource
 from xtdrone_sim.vehicles.pose import body_frames
 
 from ..arrays import BatchState
@@ -132,7 +132,7 @@ def _bodies(model: FleetModel | None, meshes: list, label: int) -> np.ndarray:
     """The shapes of each vehicle (V, K) in its base's frame; their meshes are appended."""
     if model is None:
         return np.zeros((1, 0), dtype=object_dtype())
-    known: dict[MeshFile | Extrusion, int] = {}
+    known: dict[MeshSource, int] = {}
     vehicles = []
     for vehicle in model.vehicles:
         frames, rows = body_frames(vehicle), []
@@ -157,7 +157,7 @@ def _bodies(model: FleetModel | None, meshes: list, label: int) -> np.ndarray:
     return bodies
 
 
-def _whole_mesh(mesh: MeshFile | Extrusion) -> TriangleMesh:
+def _whole_mesh(mesh: MeshSource) -> TriangleMesh:
     parts = mesh.parts()
     first = np.cumsum([0, *(len(part.points) for part in parts)])
     return TriangleMesh(

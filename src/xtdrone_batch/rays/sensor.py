@@ -297,13 +297,13 @@ class Camera(_RaySensor):
             dict(widths[name] for name in channels),
             seed,
         )
-        f = self._frames
+        frames = self._frames
         self.images = Images(
-            self._shaped(f.distance),
-            self._shaped(f.colour, self._colours),
-            self._shaped(f.segmentation),
-            self._shaped(f.normal, 3),
-            self._shaped(f.flow, 2),
+            self._shaped(frames.distance),
+            self._shaped(frames.colour, self._colours),
+            self._shaped(frames.segmentation),
+            self._shaped(frames.normal, 3),
+            self._shaped(frames.flow, 2),
         )
 
     def capture(self, which: np.ndarray | None = None) -> Images:
@@ -364,9 +364,11 @@ class Lidar(_RaySensor):
             dict(widths[name] for name in channels),
             seed,
         )
-        f = self._frames
+        frames = self._frames
         self.scans = Scans(
-            self._shaped(f.distance), self._shaped(f.segmentation), self._shaped(f.normal, 3)
+            self._shaped(frames.distance),
+            self._shaped(frames.segmentation),
+            self._shaped(frames.normal, 3),
         )
 
     def scan(self) -> Scans:

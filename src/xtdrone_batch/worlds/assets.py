@@ -15,7 +15,7 @@ import numpy.typing as npt
 from xtdrone_core import files
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.quaternion import from_matrix
-from xtdrone_sim.vehicles.mesh import MESH_SUFFIXES, Extrusion, MeshFile
+from xtdrone_sim.vehicles.mesh import MESH_SUFFIXES, MeshFile, MeshSource
 from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.vehicles.sdf_file import parse
 from xtdrone_sim.vehicles.sdf_tree import Scope
@@ -191,7 +191,7 @@ def _joined(parts: Iterable[Mesh]) -> TriangleMesh:
 
 def _of_shapes(shapes: Iterable[Shape], path: Path, meshes: list) -> list[np.ndarray]:
     """The collisions of an SDF, in the colours of their links' visuals."""
-    known: dict[MeshFile | Extrusion, int] = {}
+    known: dict[MeshSource, int] = {}
     colours = {
         shape.link: shape.look.colour[:3]
         for shape in shapes

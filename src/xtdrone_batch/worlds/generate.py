@@ -111,22 +111,22 @@ def _fill(
             steps = max(steps, pool.count[1])
     path = np.empty((steps, 4))
     for e in which:
-        s, scene = streams[e], objects[e]
+        stream, scene = streams[e], objects[e]
         if ground[0] > 0.0:
             o = scene[0]
             _put(o, PLANE, 0, 1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
             o.size[0], o.size[1], o.size[2] = ground[0], ground[0], 0.0
             o.colour[0], o.colour[1], o.colour[2] = ground[1], ground[2], ground[3]
-        _walk(path, course, bounds, s)
+        _walk(path, course, bounds, stream)
         count = 0
         for pool in pools:
-            many = pool.count[0] + int(next_uniform(s) * (pool.count[1] - pool.count[0] + 1))
+            many = pool.count[0] + int(next_uniform(stream) * (pool.count[1] - pool.count[0] + 1))
             slot = pool.slot
             for n in range(many):
                 room = False
                 for _ in range(TRIES):
                     for k in range(19):
-                        drawn[k] = pool.low[k] + next_uniform(s) * (pool.high[k] - pool.low[k])
+                        drawn[k] = pool.low[k] + next_uniform(stream) * (pool.high[k] - pool.low[k])
                     if pool.course:
                         along, left, turn = drawn[0], drawn[1], path[n, 3]
                         drawn[0] = path[n, 0] + math.cos(turn) * along - math.sin(turn) * left
@@ -152,7 +152,7 @@ def _fill(
                     taken[count, 0], taken[count, 1] = drawn[0], drawn[1]
                     taken[count, 2] = radius + pool.clearance
                     count += 1
-                direction = math.pi * (2.0 * next_uniform(s) - 1.0)
+                direction = math.pi * (2.0 * next_uniform(stream) - 1.0)
                 for j in range(pool.parts):
                     _place(scene[slot + j], parts[pool.first + j], pool, drawn, direction)
                 slot += pool.parts

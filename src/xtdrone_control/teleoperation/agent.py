@@ -74,7 +74,10 @@ class TeleoperationAgent(FlightAgent):
         height: Annotated[
             float,
             Option(
-                "above the start, at which the sticks take over", unit="m", least=0.5, most=1000.0
+                "above the start, at which the sticks take over",
+                unit="m",
+                minimum=0.5,
+                maximum=1000.0,
             ),
         ] = 2.0,
         quickest: Annotated[
@@ -83,8 +86,8 @@ class TeleoperationAgent(FlightAgent):
                 "shortest time constant of an angle: quicker gains "
                 "than the rate loop's are held to it",
                 unit="s",
-                least=0.02,
-                most=2.0,
+                minimum=0.02,
+                maximum=2.0,
             ),
         ] = 0.15,
         on_event: Callable[..., None] | None = None,

@@ -100,7 +100,7 @@ def read_ghost(run: str, track: Track) -> Ghost:
     )
 
 
-def runs_with(track: Track, most: int = 50) -> list[dict[str, Any]]:
+def runs_with(track: Track, maximum: int = 50) -> list[dict[str, Any]]:
     """Run folders that have a whole lap of a track, the newest first: name and best lap [s]."""
     ghosts = []
     for name in run_folder.names():
@@ -110,6 +110,6 @@ def runs_with(track: Track, most: int = 50) -> list[dict[str, Any]]:
             continue
         if laps:
             ghosts.append({"run": name, "best_s": round(laps[0][0], 3)})
-        if len(ghosts) == most:
+        if len(ghosts) == maximum:
             break
     return ghosts

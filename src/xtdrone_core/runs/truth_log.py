@@ -41,7 +41,7 @@ class TruthWriter:
         self._record = np.zeros((), dtype=_record(n))
         self._flushed_us = self._last_us = 0
         self._waiting: list[bytes] = []  # records that are not in the file yet
-        self._most = max(1, _BUFFER // self._record.nbytes)
+        self._max_rows = max(1, _BUFFER // self._record.nbytes)
         self._file = LogFile(Path(path), gaps or LogGaps())
         try:
             Path(path).write_bytes(b"")
@@ -61,7 +61,7 @@ class TruthWriter:
         table[:, 10:13] = state.ang_vel
         self._waiting.append(self._record.tobytes())
         self._last_us = state.t_us
-        if state.t_us - self._flushed_us >= _FLUSH_US or len(self._waiting) >= self._most:
+        if state.t_us - self._flushed_us >= _FLUSH_US or len(self._waiting) >= self._max_rows:
             self._flush()
             self._flushed_us = state.t_us
 
@@ -91,7 +91,7 @@ def read_truth(path: Path | str, n: int) -> tuple[np.ndarray, np.ndarray]:
     """
     dtype = _record(n)
     try:
-        data = files.read_bytes(path, "truth log", most=None)
+        data = files.read_bytes(path, "truth log", maximum=None)
     except XtdroneError as error:
         raise XtdroneError(f"{error}; give the folder of a run that recorded its truth") from error
     if not data:

@@ -4,7 +4,7 @@ They are the arguments of its constructor, declared there and nowhere else. Name
 are those of the argument; meaning, unit and range are an Option in its annotation:
 
     def __init__(self, n: int = 1,
-                 radius: Annotated[float, Option("of the circle", unit="m", least=0.5)] = 3.0,
+                 radius: Annotated[float, Option("of the circle", unit="m", minimum=0.5)] = 3.0,
                  on_event=None): ...
 
 An argument without an Option is one as well. A constructor that hands `**more` on has the
@@ -88,10 +88,21 @@ class Argument:
 
     def meaning(self) -> str:
         """Its meaning, range and unit."""
-        o = self.option
-        least, most = (f"{limit:g}" if abs(limit) < math.inf else "" for limit in (o.least, o.most))
-        limits = f"{least} to {most}" if least and most else f"from {least}" if least else ""
-        return ", ".join(filter(None, (o.help, limits))) + (f" [{o.unit}]" if o.unit else "")
+        option = self.option
+        minimum, maximum = (
+            f"{limit:g}" if abs(limit) < math.inf else ""
+            for limit in (option.minimum, option.maximum)
+        )
+        limits = (
+            f"{minimum} to {maximum}"
+            if minimum and maximum
+            else f"from {minimum}"
+            if minimum
+            else ""
+        )
+        return ", ".join(filter(None, (option.help, limits))) + (
+            f" [{option.unit}]" if option.unit else ""
+        )
 
     def row(self) -> dict[str, Any]:
         """Returns type, default, meaning and unit, for programs."""

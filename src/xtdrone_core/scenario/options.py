@@ -29,8 +29,8 @@ class Option:
     unset: str = ""  # meaning of an empty value
     choices: tuple[str, ...] = ()  # all that is allowed
     names: Callable[[], Iterable[str]] | None = None  # for tab completion; others may be valid
-    least: float = -math.inf
-    most: float = math.inf
+    minimum: float = -math.inf
+    maximum: float = math.inf
     launch: str = ""  # default in launch files; empty = as the scenario says
     affects_flight: bool = True  # False: a snapshot can be loaded with another value
 
@@ -83,7 +83,7 @@ def checked(name: str, kind: object, declared: Option, value: object) -> Any:  #
         ScenarioError: It cannot be read, or is not allowed.
     """
     if kind in (int, float):
-        return number(name, value, declared.least, declared.most, kind is int, declared.unit)
+        return number(name, value, declared.minimum, declared.maximum, kind is int, declared.unit)
     if kind is bool:
         return _truth(name, value)
     if not isinstance(value, str):
@@ -96,8 +96,8 @@ def checked(name: str, kind: object, declared: Option, value: object) -> Any:  #
 def number(
     what: str,
     value: object,
-    least: float = -math.inf,
-    most: float = math.inf,
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
     whole: bool = False,
     unit: str = "",
 ) -> Any:  # int or float
@@ -106,8 +106,8 @@ def number(
     Args:
         what: Its name, for messages.
         value: What was given.
-        least: The smallest that is allowed.
-        most: The largest.
+        minimum: The smallest that is allowed.
+        maximum: The largest.
         whole: Whether it must be an integer.
         unit: For messages.
 
@@ -123,9 +123,9 @@ def number(
             read = int(value) if whole and isinstance(value, str) else float(value)
         except (ValueError, OverflowError):
             pass
-    if not (math.isfinite(read) and least <= read <= most) or (whole and read != int(read)):
-        limits = (f" from {least:g}" if least > -math.inf else "") + (
-            f" to {most:g}" if most < math.inf else ""
+    if not (math.isfinite(read) and minimum <= read <= maximum) or (whole and read != int(read)):
+        limits = (f" from {minimum:g}" if minimum > -math.inf else "") + (
+            f" to {maximum:g}" if maximum < math.inf else ""
         )
         raise ScenarioError(
             f"{what} {shown(value)} is not allowed: give a {'whole ' * whole}number"
@@ -135,13 +135,17 @@ def number(
 
 
 def number_type(
-    what: str, least: float = -math.inf, most: float = math.inf, whole: bool = False, unit: str = ""
+    what: str,
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
+    whole: bool = False,
+    unit: str = "",
 ) -> Callable[[str], Any]:  # to an int or float
     """number() as the type of an argparse argument; arguments as of number()."""
 
     def read(text: str) -> Any:  # int or float
         try:
-            return number(what, text, least, most, whole, unit)
+            return number(what, text, minimum, maximum, whole, unit)
         except ScenarioError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
 

@@ -74,10 +74,10 @@ class Scenario(metaclass=_TakesDeclared):
     speed: float = option(
         1.0,
         "simulated seconds per second; 0 = as fast as possible",
-        least=0.0,
+        minimum=0.0,
         affects_flight=False,
     )
-    seed: int = option(1, "seed of all random numbers", least=0)
+    seed: int = option(1, "seed of all random numbers", minimum=0)
     gps: str = option(
         "",
         "preset of every GPS receiver, for example rtk or m8n",
@@ -199,8 +199,8 @@ class Scenario(metaclass=_TakesDeclared):
     instance: int = option(
         default_factory=default_instance,
         help="number of this simulation, which shifts all ports, so that several run at once",
-        least=0,
-        most=INSTANCES - 1,
+        minimum=0,
+        maximum=INSTANCES - 1,
         launch=f"$(optenv {VARIABLE} 0)",
         affects_flight=False,
     )

@@ -24,7 +24,7 @@ def declared() -> dict[str, tuple[type, Option, str]]:
 
 def meaning(option: Option) -> str:
     """The help text of an option with its range and unit."""
-    limits = f", {option.least:g} to {option.most:g}" if option.most < float("inf") else ""
+    limits = f", {option.minimum:g} to {option.maximum:g}" if option.maximum < float("inf") else ""
     return option.help + limits + (f" [{option.unit}]" if option.unit else "")
 
 

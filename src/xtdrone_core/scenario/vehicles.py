@@ -69,7 +69,10 @@ FLEET = {
         unset="iris",
     ),
     "n": Option(
-        "number of vehicles; with MAVLink links at most 250", least=1, most=MAX_FLEET, unset="1"
+        "number of vehicles; with MAVLink links at most 250",
+        minimum=1,
+        maximum=MAX_FLEET,
+        unset="1",
     ),
     "vehicles": Option(
         "mixed fleet instead of vehicle and n: 'iris*4, typhoon_h480*2' or "
@@ -213,14 +216,18 @@ def _placed(entries: Sequence[_Entry]) -> tuple[VehicleSpec, ...]:
 
 def _check_pose(vehicle: VehicleSpec) -> None:
     """Refuses a start that is not on this part of the Earth."""
-    for axis, value, least, most in zip(
+    for axis, value, minimum, maximum in zip(
         ("x", "y", "z", "yaw"),
         (*vehicle.pos, vehicle.yaw),
         (-FARTHEST, -FARTHEST, HEIGHTS[0], -_TURN),
         (FARTHEST, FARTHEST, HEIGHTS[1], _TURN),
     ):
         number(
-            f"{axis} of '{vehicle.name}'", value, least, most, unit="rad" if axis == "yaw" else "m"
+            f"{axis} of '{vehicle.name}'",
+            value,
+            minimum,
+            maximum,
+            unit="rad" if axis == "yaw" else "m",
         )
 
 

@@ -33,18 +33,18 @@ def parse_weather(text: str) -> Weather:
             "(visibility in m) or rain=10 (mm/h)"
         )
     if kind == "fog":
-        first, least, most = _VISIBILITY
+        first, minimum, maximum = _VISIBILITY
         return Weather(
             kind,
-            visibility=number("visibility of weather fog", value, least, most, unit="m")
+            visibility=number("visibility of weather fog", value, minimum, maximum, unit="m")
             if equals
             else first,
         )
     if kind == "rain":
-        first, least, most = _RATE
+        first, minimum, maximum = _RATE
         return Weather(
             kind,
-            rain=number("rate of weather rain", value, least, most, unit="mm/h")
+            rain=number("rate of weather rain", value, minimum, maximum, unit="mm/h")
             if equals
             else first,
         )

@@ -156,7 +156,7 @@ def frame(
     high = [(side + tan * back).max() for side, tan in zip((right, up), slope)]
     low = [(side - tan * back).min() for side, tan in zip((right, up), slope)]
     place = [0.5 * (a + b) for a, b in zip(high, low)]
-    least = max((a - b) / (2.0 * tan) for a, b, tan in zip(high, low, slope))
+    minimum = max((a - b) / (2.0 * tan) for a, b, tan in zip(high, low, slope))
     middle = 0.5 * (back.min() + back.max())
-    distance = max(least - middle, _MIN_DISTANCE)
+    distance = max(minimum - middle, _MIN_DISTANCE)
     return np.array([*place, middle]) @ axes, float(distance)

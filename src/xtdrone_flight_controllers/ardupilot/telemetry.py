@@ -98,19 +98,19 @@ class ArduPilotTelemetry(PeerTelemetry):
             )
         super().apply(set_points)
 
-    def set_position(self, i: int, s: SetPoints, given: dict[str, np.ndarray]) -> None:
+    def set_position(self, i: int, set_points: SetPoints, given: dict[str, np.ndarray]) -> None:
         """Sends set-points; on the ground, armed in GUIDED, it has to take off first."""
         guided = self._mode[i] == Mode.OFFBOARD
         if self._landed[i] and self._armed[i] and guided:
-            height = s.pos[i, 2] - self._pos[i, 2] if given["pos"][i, 2] else _ABOVE
-            climbs = given["vel"][i, 2] and s.vel[i, 2] > 0.0
+            height = set_points.pos[i, 2] - self._pos[i, 2] if given["pos"][i, 2] else _ABOVE
+            climbs = given["vel"][i, 2] and set_points.vel[i, 2] > 0.0
             if (height > _ABOVE or climbs) and self._t_us - self._asked_us[i] >= _RETRY_US:
                 self._asked_us[i] = self._t_us
                 self.command(
                     i, mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, 0, 0, 0, max(float(height), 1.0)
                 )
         elif guided and self._armed[i]:
-            super().set_position(i, s, given)
+            super().set_position(i, set_points, given)
 
     def missing(self, i: int) -> str:
         """Why ArduPilot does not arm."""
@@ -143,12 +143,12 @@ class ArduPilotTelemetry(PeerTelemetry):
                 i, mavlink.MAV_CMD_REQUEST_MESSAGE, mavlink.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN
             )
 
-    def _position(self, i: int, m: np.void) -> None:
+    def _position(self, i: int, message: np.void) -> None:
         if self._origin_known[i]:
-            super()._position(i, m)
+            super()._position(i, message)
 
-    def _origin_is(self, i: int, m: np.void) -> None:
-        lat, lon = (math.radians(m[name] * 1e-7) for name in ("latitude", "longitude"))
+    def _origin_is(self, i: int, message: np.void) -> None:
+        lat, lon = (math.radians(message[name] * 1e-7) for name in ("latitude", "longitude"))
         x, y = to_local(lat, lon, *self._origin[:2])
-        self._offsets[i] = x, y, m["altitude"] * 1e-3 - self._origin[2]
+        self._offsets[i] = x, y, message["altitude"] * 1e-3 - self._origin[2]
         self._origin_known[i] = True

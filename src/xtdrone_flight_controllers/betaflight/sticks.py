@@ -20,18 +20,18 @@ def sticks(status: np.ndarray, may_lift: bool) -> np.ndarray:
         status: (1,) record of VEHICLE_STATUS: sp_kind, sp_rates, sp_thrust, armed.
         may_lift: Whether the throttle may leave its lowest position: Betaflight arms only there.
     """
-    v = status[0]
+    vehicle = status[0]
     channels = np.full(CHANNELS, LOW)
     channels[[ROLL, PITCH, YAW]] = MIDDLE
-    if not v["armed"]:
+    if not vehicle["armed"]:
         return channels
     channels[ARM] = HIGH
-    if v["sp_kind"] == NO_SET_POINT or not may_lift:
+    if vehicle["sp_kind"] == NO_SET_POINT or not may_lift:
         return channels
     throttle = (float(thrust_normalised(status)[0]) - IDLE) / (1.0 - IDLE)
     channels[THROTTLE] = MIN_CHECK + min(max(throttle, 0.0), 1.0) * (HIGH - MIN_CHECK)
     # Body FLU: a stick to the right rolls to the right, one ahead pitches down, both positive
     # here, and one to the right turns clockwise.
-    deflection = np.degrees(v["sp_rates"]) / RATES * (1.0, 1.0, -1.0)
+    deflection = np.degrees(vehicle["sp_rates"]) / RATES * (1.0, 1.0, -1.0)
     channels[[ROLL, PITCH, YAW]] += (HIGH - MIDDLE) * np.clip(np.nan_to_num(deflection), -1.0, 1.0)
     return channels

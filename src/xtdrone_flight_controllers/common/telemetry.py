@@ -115,7 +115,7 @@ class PeerTelemetry:
         """Why vehicle i does not arm."""
         raise NotImplementedError
 
-    def _origin_is(self, i: int, m: np.void) -> None:
+    def _origin_is(self, i: int, message: np.void) -> None:
         """Takes a GPS_GLOBAL_ORIGIN."""
 
     # ------------------------------------------------------------------------------------------
@@ -236,22 +236,23 @@ class PeerTelemetry:
             i, mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, *numbers
         )
 
-    def set_position(self, i: int, s: SetPoints, given: dict[str, np.ndarray]) -> None:
+    def set_position(self, i: int, set_points: SetPoints, given: dict[str, np.ndarray]) -> None:
         """Sends position, velocity and acceleration as SET_POSITION_TARGET_LOCAL_NED.
 
         Args:
             i: The vehicle.
-            s: The set-points.
+            set_points: The set-points.
             given: By name, (N, 3) bool: what is not NaN.
         """
         mask = sum(bits for name, bits in _BITS.items() if not given[name][i].all())
-        mask |= 0 if math.isfinite(s.yaw[i]) else _NO_YAW
-        mask |= 0 if math.isfinite(s.yaw_rate[i]) else _NO_YAW_RATE
+        mask |= 0 if math.isfinite(set_points.yaw[i]) else _NO_YAW
+        mask |= 0 if math.isfinite(set_points.yaw_rate[i]) else _NO_YAW_RATE
         pos, vel, acc = (
-            enu_ned(np.nan_to_num(x)) for x in (s.pos[i] - self._offsets[i], s.vel[i], s.acc[i])
+            enu_ned(np.nan_to_num(x))
+            for x in (set_points.pos[i] - self._offsets[i], set_points.vel[i], set_points.acc[i])
         )
-        yaw = 0.0 if mask & _NO_YAW else float(yaw_enu_ned(s.yaw[i]))
-        yaw_rate = 0.0 if mask & _NO_YAW_RATE else -float(s.yaw_rate[i])
+        yaw = 0.0 if mask & _NO_YAW else float(yaw_enu_ned(set_points.yaw[i]))
+        yaw_rate = 0.0 if mask & _NO_YAW_RATE else -float(set_points.yaw_rate[i])
         self.send(
             i,
             mavlink.MAVLink_set_position_target_local_ned_message(
@@ -268,7 +269,7 @@ class PeerTelemetry:
             ),
         )
 
-    def set_attitude(self, i: int, s: SetPoints) -> None:
+    def set_attitude(self, i: int, set_points: SetPoints) -> None:
         """Sends attitude or body rates; refused here unless a flight stack takes them."""
         self.ignore(i, "it takes positions, velocities and accelerations only")
 
@@ -316,49 +317,52 @@ class PeerTelemetry:
                     if in_range(name, record):
                         self._handlers[name](vehicle, record)
 
-    def _heartbeat(self, i: int, m: np.void) -> None:
-        if m["autopilot"] != self.flight_stack:
+    def _heartbeat(self, i: int, message: np.void) -> None:
+        if message["autopilot"] != self.flight_stack:
             return
         if self.heard_us[i] < 0:
             self._greet_us = 0
         self.heard_us[i] = self._t_us
-        self._armed[i] = bool(m["base_mode"] & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
-        mode = self.mode_of(int(m["custom_mode"]))
+        self._armed[i] = bool(message["base_mode"] & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
+        mode = self.mode_of(int(message["custom_mode"]))
         if mode is not None:
             self._mode[i] = mode
 
-    def _position(self, i: int, m: np.void) -> None:
-        self._pos[i] = enu_ned((m["x"], m["y"], m["z"])) + self._offsets[i]
-        self._vel[i] = enu_ned((m["vx"], m["vy"], m["vz"]))
-        stamp_us = int(m["time_boot_ms"]) * 1000
+    def _position(self, i: int, message: np.void) -> None:
+        self._pos[i] = enu_ned((message["x"], message["y"], message["z"])) + self._offsets[i]
+        self._vel[i] = enu_ned((message["vx"], message["vy"], message["vz"]))
+        stamp_us = int(message["time_boot_ms"]) * 1000
         same_clock = 0 <= self._t_us - stamp_us <= _OLDEST_US
         self._estimated_us[i] = stamp_us if same_clock else self._t_us
         self._located[i] = True
 
-    def _attitude(self, i: int, m: np.void) -> None:
-        self._quat[i] = quat_enu_ned((m["q2"], m["q3"], m["q4"], m["q1"]))
-        self._ang_vel[i] = flu_frd((m["rollspeed"], m["pitchspeed"], m["yawspeed"]))
-
-    def _extended(self, i: int, m: np.void) -> None:
-        if m["landed_state"] != mavlink.MAV_LANDED_STATE_UNDEFINED:
-            self._landed[i] = m["landed_state"] == mavlink.MAV_LANDED_STATE_ON_GROUND
-
-    def _status(self, i: int, m: np.void) -> None:
-        self._checked[i] = bool(
-            int(m["onboard_control_sensors_health"]) & mavlink.MAV_SYS_STATUS_PREARM_CHECK
+    def _attitude(self, i: int, message: np.void) -> None:
+        self._quat[i] = quat_enu_ned((message["q2"], message["q3"], message["q4"], message["q1"]))
+        self._ang_vel[i] = flu_frd(
+            (message["rollspeed"], message["pitchspeed"], message["yawspeed"])
         )
 
-    def _acknowledged(self, i: int, m: np.void) -> None:
+    def _extended(self, i: int, message: np.void) -> None:
+        if message["landed_state"] != mavlink.MAV_LANDED_STATE_UNDEFINED:
+            self._landed[i] = message["landed_state"] == mavlink.MAV_LANDED_STATE_ON_GROUND
+
+    def _status(self, i: int, message: np.void) -> None:
+        self._checked[i] = bool(
+            int(message["onboard_control_sensors_health"]) & mavlink.MAV_SYS_STATUS_PREARM_CHECK
+        )
+
+    def _acknowledged(self, i: int, message: np.void) -> None:
         if (
-            m["command"] in (mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
-            and m["result"] != mavlink.MAV_RESULT_ACCEPTED
+            message["command"]
+            in (mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
+            and message["result"] != mavlink.MAV_RESULT_ACCEPTED
         ):
             self._on_text(
                 i,
                 mavlink.MAV_SEVERITY_WARNING,
-                f"command {m['command']} was refused, result {m['result']}",
+                f"command {message['command']} was refused, result {message['result']}",
             )
 
-    def _text(self, i: int, m: np.void) -> None:
-        text = m["text"].tobytes().split(b"\0")[0].decode("ascii", "replace")
-        self._on_text(i, int(m["severity"]), text)
+    def _text(self, i: int, message: np.void) -> None:
+        text = message["text"].tobytes().split(b"\0")[0].decode("ascii", "replace")
+        self._on_text(i, int(message["severity"]), text)

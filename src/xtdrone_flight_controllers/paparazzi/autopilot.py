@@ -199,14 +199,14 @@ class PaparazziAutopilot(OwnState):
 
     def health(self) -> list[dict]:
         """Mode (unknown here), armed, landed and not_ready of each vehicle."""
-        e = self._estimates
+        estimates = self._estimates
         return [
             {
                 "mode": "",
-                "armed": bool(e.armed[i]),
-                "landed": bool(e.landed[i]),
+                "armed": bool(estimates.armed[i]),
+                "landed": bool(estimates.landed[i]),
                 "not_ready": ""
-                if e.ready[i]
+                if estimates.ready[i]
                 else "Paparazzi has not told its place (ROTORCRAFT_FP)"
                 if self._heard[i]
                 else "Paparazzi has not been heard",
@@ -249,18 +249,18 @@ class PaparazziAutopilot(OwnState):
             )
 
     def _take(self, i: int, number: int, payload: bytes) -> None:
-        e = self._estimates
+        estimates = self._estimates
         if number == messages.MOTOR_MIXING:
             values = messages.motors(payload)[: self.commands.shape[1]]
             self.commands[i, : len(values)] = values
             self._commanded_us[i] = self._t_us
         elif number == messages.ROTORCRAFT_FP and (fix := messages.position(payload)):
-            e.pos[i], e.vel[i] = fix.pos, fix.vel
+            estimates.pos[i], estimates.vel[i] = fix.pos, fix.vel
             roll, pitch, yaw = fix.attitude
-            e.quat[i] = from_euler(roll, -pitch, math.pi / 2 - yaw)
+            estimates.quat[i] = from_euler(roll, -pitch, math.pi / 2 - yaw)
             self._located[i] = True
         elif number == messages.ROTORCRAFT_STATUS and (flags := messages.status(payload)):
-            e.armed[i], e.landed[i] = flags[0], not flags[1]
+            estimates.armed[i], estimates.landed[i] = flags[0], not flags[1]
 
     def _write(self, i: int, data: bytes) -> None:
         try:

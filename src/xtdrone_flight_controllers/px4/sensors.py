@@ -88,62 +88,69 @@ class SensorFrames:
             self._length,
         )
 
-    def _sensor(self, m: np.ndarray, t_us: int, s: SensorBatch) -> None:
-        m["time_usec"] = t_us
-        m["xacc"], m["yacc"], m["zacc"] = flu_frd(s.accel).T
-        m["xgyro"], m["ygyro"], m["zgyro"] = flu_frd(s.gyro).T
-        m["xmag"], m["ymag"], m["zmag"] = flu_frd(s.mag).T * GAUSS
-        m["abs_pressure"] = s.baro_pressure * 1e-2
-        m["temperature"] = s.baro_temperature - 273.15
-        m["diff_pressure"] = s.airspeed_pressure * 1e-2
-        m["pressure_alt"] = 44330.77 * (1.0 - (s.baro_pressure / 101325.0) ** 0.190263)
-        m["fields_updated"] = (
+    def _sensor(self, message: np.ndarray, t_us: int, sensors: SensorBatch) -> None:
+        message["time_usec"] = t_us
+        message["xacc"], message["yacc"], message["zacc"] = flu_frd(sensors.accel).T
+        message["xgyro"], message["ygyro"], message["zgyro"] = flu_frd(sensors.gyro).T
+        message["xmag"], message["ymag"], message["zmag"] = flu_frd(sensors.mag).T * GAUSS
+        message["abs_pressure"] = sensors.baro_pressure * 1e-2
+        message["temperature"] = sensors.baro_temperature - 273.15
+        message["diff_pressure"] = sensors.airspeed_pressure * 1e-2
+        message["pressure_alt"] = 44330.77 * (1.0 - (sensors.baro_pressure / 101325.0) ** 0.190263)
+        message["fields_updated"] = (
             IMU
-            + MAGNETOMETER * s.mag_new.astype(np.uint32)
-            + BAROMETER * s.baro_new.astype(np.uint32)
-            + DIFFERENTIAL_PRESSURE * s.airspeed_new.astype(np.uint32)
+            + MAGNETOMETER * sensors.mag_new.astype(np.uint32)
+            + BAROMETER * sensors.baro_new.astype(np.uint32)
+            + DIFFERENTIAL_PRESSURE * sensors.airspeed_new.astype(np.uint32)
         )
 
-    def _gps(self, m: np.ndarray, s: SensorBatch) -> None:
-        m["time_usec"] = s.gps_t_us
-        m["fix_type"] = s.gps_fix
-        m["lat"], m["lon"] = (np.rint(np.degrees(x) * 1e7) for x in (s.gps_lat, s.gps_lon))
-        m["alt"] = np.rint(s.gps_alt * 1e3)
-        m["eph"], m["epv"] = np.rint(s.gps_eph * 100), np.rint(s.gps_epv * 100)
-        north, east, down = np.rint(enu_ned(s.gps_vel).T * 100)
-        m["vn"], m["ve"], m["vd"] = (
+    def _gps(self, message: np.ndarray, sensors: SensorBatch) -> None:
+        message["time_usec"] = sensors.gps_t_us
+        message["fix_type"] = sensors.gps_fix
+        message["lat"], message["lon"] = (
+            np.rint(np.degrees(x) * 1e7) for x in (sensors.gps_lat, sensors.gps_lon)
+        )
+        message["alt"] = np.rint(sensors.gps_alt * 1e3)
+        message["eph"], message["epv"] = (
+            np.rint(sensors.gps_eph * 100),
+            np.rint(sensors.gps_epv * 100),
+        )
+        north, east, down = np.rint(enu_ned(sensors.gps_vel).T * 100)
+        message["vn"], message["ve"], message["vd"] = (
             np.clip(x, -_MAX_INT16, _MAX_INT16) for x in (north, east, down)
         )
-        m["vel"] = np.minimum(np.hypot(north, east), 65535)
-        m["cog"] = np.rint(np.degrees(np.arctan2(east, north)) % 360.0 * 100) % 36000
-        m["satellites_visible"] = s.gps_sats
+        message["vel"] = np.minimum(np.hypot(north, east), 65535)
+        message["cog"] = np.rint(np.degrees(np.arctan2(east, north)) % 360.0 * 100) % 36000
+        message["satellites_visible"] = sensors.gps_sats
 
-    def _range(self, m: np.ndarray, t_us: int, s: SensorBatch) -> None:
-        m["time_boot_ms"] = t_us // 1000 & 0xFFFFFFFF
-        m["max_distance"] = _MAX_UINT16 - 1  # PX4 rejects readings beyond it [cm]
-        m["current_distance"] = np.rint(np.clip(100 * s.range_distance, 0, _MAX_UINT16))
-        m["type"] = mavlink.MAV_DISTANCE_SENSOR_LASER
-        m["id"] = 0
-        m["orientation"] = mavlink.MAV_SENSOR_ROTATION_PITCH_270  # downwards
-        m["covariance"] = 255  # unknown
-        m["signal_quality"] = np.where(np.isfinite(s.range_distance), 100, 1)  # 1 = invalid
+    def _range(self, message: np.ndarray, t_us: int, sensors: SensorBatch) -> None:
+        message["time_boot_ms"] = t_us // 1000 & 0xFFFFFFFF
+        message["max_distance"] = _MAX_UINT16 - 1  # PX4 rejects readings beyond it [cm]
+        message["current_distance"] = np.rint(np.clip(100 * sensors.range_distance, 0, _MAX_UINT16))
+        message["type"] = mavlink.MAV_DISTANCE_SENSOR_LASER
+        message["id"] = 0
+        message["orientation"] = mavlink.MAV_SENSOR_ROTATION_PITCH_270  # downwards
+        message["covariance"] = 255  # unknown
+        message["signal_quality"] = np.where(
+            np.isfinite(sensors.range_distance), 100, 1
+        )  # 1 = invalid
 
-    def _truth(self, m: np.ndarray, t_us: int, state: FleetState) -> None:
-        m["time_usec"] = t_us
-        m["attitude_quaternion"] = quat_enu_ned(state.quat)[:, [3, 0, 1, 2]]
-        m["rollspeed"], m["pitchspeed"], m["yawspeed"] = flu_frd(state.ang_vel).T
+    def _truth(self, message: np.ndarray, t_us: int, state: FleetState) -> None:
+        message["time_usec"] = t_us
+        message["attitude_quaternion"] = quat_enu_ned(state.quat)[:, [3, 0, 1, 2]]
+        message["rollspeed"], message["pitchspeed"], message["yawspeed"] = flu_frd(state.ang_vel).T
         place = to_geodetic_array(state.pos, *self._origin)
-        m["lat"], m["lon"] = np.rint(np.degrees(place[:, :2]) * 1e7).T
-        m["alt"] = np.rint(place[:, 2] * 1e3)
+        message["lat"], message["lon"] = np.rint(np.degrees(place[:, :2]) * 1e7).T
+        message["alt"] = np.rint(place[:, 2] * 1e3)
         north, east, down = np.rint(enu_ned(state.vel).T * 100)
-        m["vx"], m["vy"], m["vz"] = (
+        message["vx"], message["vy"], message["vz"] = (
             np.clip(x, -_MAX_INT16, _MAX_INT16) for x in (north, east, down)
         )
-        m["true_airspeed"] = m["ind_airspeed"] = np.minimum(
+        message["true_airspeed"] = message["ind_airspeed"] = np.minimum(
             np.linalg.norm(state.vel, axis=1) * 100, 65535
         )
         force = enu_ned(state.acc) - (0.0, 0.0, GRAVITY)
-        m["xacc"], m["yacc"], m["zacc"] = np.clip(
+        message["xacc"], message["yacc"], message["zacc"] = np.clip(
             np.rint(_to_body(state.quat, force).T / GRAVITY * 1000), -_MAX_INT16, _MAX_INT16
         )
 

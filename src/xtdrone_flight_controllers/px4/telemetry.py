@@ -206,27 +206,31 @@ class FleetTelemetry(PeerTelemetry):
                 i, mavlink.MAV_CMD_REQUEST_MESSAGE, mavlink.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN
             )
 
-    def set_attitude(self, i: int, s: SetPoints) -> None:
+    def set_attitude(self, i: int, set_points: SetPoints) -> None:
         """Sends SET_ATTITUDE_TARGET: attitude or body rates, with normalised thrust."""
         why = (
             "an attitude or body rates need a force along the body's z axis"
-            if self.thrust_poly is None or not math.isfinite(s.force[i, 2])
+            if self.thrust_poly is None or not math.isfinite(set_points.force[i, 2])
             else "a force across the body's z axis cannot be flown"
-            if np.nan_to_num(s.force[i, :2]).any()
+            if np.nan_to_num(set_points.force[i, :2]).any()
             else ""
         )
         if why:
             self.ignore(i, why)
             return
-        by_attitude = bool(np.isfinite(s.quat[i, 0]))
-        rates = s.rates[i].copy()
-        if by_attitude and math.isfinite(s.yaw_rate[i]):
-            rates[2] = s.yaw_rate[i]
+        by_attitude = bool(np.isfinite(set_points.quat[i, 0]))
+        rates = set_points.rates[i].copy()
+        if by_attitude and math.isfinite(set_points.yaw_rate[i]):
+            rates[2] = set_points.yaw_rate[i]
         mask = _NO_ATTITUDE * (not by_attitude)
         mask |= sum(1 << k for k in range(3) if not math.isfinite(rates[k]))
-        quat = quat_enu_ned(s.quat[i])[[3, 0, 1, 2]] if by_attitude else (1.0, 0.0, 0.0, 0.0)
+        quat = (
+            quat_enu_ned(set_points.quat[i])[[3, 0, 1, 2]] if by_attitude else (1.0, 0.0, 0.0, 0.0)
+        )
         assert self.thrust_poly is not None  # else there is a reason why not
-        thrust = command_of(self.thrust_poly[i : i + 1], np.maximum(s.force[i : i + 1, 2], 0.0))[0]
+        thrust = command_of(
+            self.thrust_poly[i : i + 1], np.maximum(set_points.force[i : i + 1, 2], 0.0)
+        )[0]
         self.send(
             i,
             mavlink.MAVLink_set_attitude_target_message(
@@ -240,8 +244,8 @@ class FleetTelemetry(PeerTelemetry):
             ),
         )
 
-    def _origin_is(self, i: int, m: np.void) -> None:
-        lat, lon = m["latitude"] * 1e-7, m["longitude"] * 1e-7
+    def _origin_is(self, i: int, message: np.void) -> None:
+        lat, lon = message["latitude"] * 1e-7, message["longitude"] * 1e-7
         wanted = map(math.degrees, self._origin[:2])
         if self._shared and all(
             abs(a - b) <= _ORIGIN_TOLERANCE for a, b in zip((lat, lon), wanted)

@@ -134,9 +134,9 @@ class SimpleSimulator:
 
     def step(self) -> None:
         """Advances the fleet by 20 ms."""
-        p, dt = self.parameters, PERIOD_US * 1e-6
-        acceleration = saturate(self._acceleration(), p.max_acceleration)
-        vel = saturate(self.vel + dt * acceleration, p.max_speed)
+        parameters, dt = self.parameters, PERIOD_US * 1e-6
+        acceleration = saturate(self._acceleration(), parameters.max_acceleration)
+        vel = saturate(self.vel + dt * acceleration, parameters.max_speed)
         vel[~self.armed] = 0.0
         pos = self.pos + dt * vel
         low = pos[:, 2] <= self._ground
@@ -156,20 +156,20 @@ class SimpleSimulator:
 
     def _acceleration(self) -> np.ndarray:
         """Returns acceleration set-points of the vehicles' controllers, (N, 3) [m/s^2]."""
-        p, set_points = self.parameters, self._set_points
+        parameters, set_points = self.parameters, self._set_points
         offboard = (self.mode == Mode.OFFBOARD)[:, None]
         position = np.where(offboard, set_points.pos, self._hold)
-        target = p.position_gain * (position - (self.pos + self._error))
+        target = parameters.position_gain * (position - (self.pos + self._error))
         controlled = np.isfinite(target)
         target = np.where(controlled, target, 0.0)
         target += np.where(offboard & np.isfinite(set_points.vel), set_points.vel, 0.0)
-        target[self.mode == Mode.LAND, 2] = -p.land_speed
+        target[self.mode == Mode.LAND, 2] = -parameters.land_speed
         acc = np.where(offboard & np.isfinite(set_points.acc), set_points.acc, 0.0)
         # An axis with only an acceleration set-point has no velocity feedback.
         open_loop = (
             offboard & ~controlled & ~np.isfinite(set_points.vel) & np.isfinite(set_points.acc)
         )
-        return acc + np.where(open_loop, 0.0, (target - self.vel) / p.time_constant)
+        return acc + np.where(open_loop, 0.0, (target - self.vel) / parameters.time_constant)
 
     def separation(self) -> float:
         """Returns the smallest distance between two vehicles now [m]."""

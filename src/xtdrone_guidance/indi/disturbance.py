@@ -10,17 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from xtdrone_autopilot.control.rate import torque_of
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_core import FleetModel, SensorBatch
-from xtdrone_core.fleet_model import ROTOR, SERVO
+from xtdrone_core.fleet_model import SERVO
 from xtdrone_core.runs.snapshot import Memory
-from xtdrone_dynamics.abilities.effectiveness import effectiveness, fill, place
-from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
-from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
-from xtdrone_dynamics.forces import rotor, servo
-from xtdrone_dynamics.quaternion import rotate
-from xtdrone_dynamics.shapes import Vector
+from xtdrone_dynamics.abilities.effectiveness import effectiveness
+from xtdrone_dynamics.forces import rotor
+
+from .wrench import compare, exert, turn_columns
 
 # Cut-off frequencies of the filters of force and torque, two equal poles each [Hz]. A servo that
 # swings a rotor pushes the body back, which the effectiveness does not know, and a vehicle steered
@@ -34,194 +31,26 @@ def _gain(cut_off: float, dt: float) -> float:
     return 1.0 - math.exp(-2.0 * math.pi * cut_off * dt)
 
 
-@fleet_kernel
-def exert(
-    actuators: np.ndarray,
-    lag_up: np.ndarray,
-    lag_down: np.ndarray,
-    commands: np.ndarray,
-    dt: float,
-    speed: np.ndarray,
-    thrust: np.ndarray,
-    position: np.ndarray,
-    joint_pos: np.ndarray,
-) -> None:
-    """Steps the states of rotors and servos by their commands.
+def actuator_lag(fleet: FleetModel, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns what the measurement needs of a fleet for steps of dt [s].
 
-    Args:
-        actuators: (N, A) records of the FleetModel.
-        lag_up, lag_down: (N, A, 3) rotor.lag_factors() while speeding up and slowing down.
-        commands: (N, A) of the last step.
-        dt: Length of that step [s].
-        speed: (N, A) of the rotors, updated [rad/s].
-        thrust: (N, A) output, mean thrust of the rotors over the step [N].
-        position: (N, A) of the servos, updated [rad] or [m].
-        joint_pos: (N, J) output, positions of the joints that servos move.
+    Returns:
+        lag_up and lag_down (N, A, 3), see exert(); gains (N, 2), see compare().
     """
-    for i in range(commands.shape[0]):
-        for k in range(commands.shape[1]):
-            actuator = actuators[i, k]
-            if actuator.kind == ROTOR:
-                up, down = lag_up[i, k], lag_down[i, k]
-                target = rotor.target_speed(
-                    commands[i, k],
-                    actuator.input_scaling,
-                    actuator.zero_position_armed,
-                    actuator.max_rot_velocity,
-                )
-                speed[i, k], _, square = rotor.lagged(
-                    speed[i, k], target, (up[0], up[1], up[2]), (down[0], down[1], down[2])
-                )
-                thrust[i, k] = actuator.motor_constant * square
-            elif actuator.kind == SERVO:
-                position[i, k] = servo.act(actuator, commands[i, k], position[i, k], dt)[0]
-                joint_pos[i, actuator.joint] = position[i, k]
+    (n, width), moves = fleet.actuator.shape, moves_rotors(fleet)
+    lag_up, lag_down, gains = np.zeros((n, width, 3)), np.zeros((n, width, 3)), np.zeros((n, 2))
+    for axis, (hertz, servo_hertz) in enumerate(zip(CUT_OFF, SERVO_CUT_OFF)):
+        gains[:, axis] = np.where(moves, _gain(servo_hertz, dt), _gain(hertz, dt))
+    for i, k in np.ndindex(n, width):
+        actuator = fleet.actuator[i, k]
+        lag_up[i, k] = rotor.lag_factors(actuator["time_constant_up"], dt)
+        lag_down[i, k] = rotor.lag_factors(actuator["time_constant_down"], dt)
+    return lag_up, lag_down, gains
 
 
-@njit
-def turn_columns(
-    moves: np.ndarray,
-    models: np.ndarray,
-    bodies: np.ndarray,
-    joints: np.ndarray,
-    actuators: np.ndarray,
-    half_wings: np.ndarray,
-    joint_pos: np.ndarray,
-    thrust: np.ndarray,
-    poses: np.ndarray,
-    columns: np.ndarray,
-) -> None:
-    """Updates the effectiveness (N, 6, A) of the vehicles whose servos move rotors, see fill().
-
-    Args:
-        moves: (N,) bool, which those are.
-        models, bodies, joints, actuators, half_wings: Records of the FleetModel.
-        joint_pos: (N, J) [rad] or [m].
-        thrust: (N, A) [N].
-        poses: (N, B, 7) scratch; the base's is at rest.
-        columns: (N, 6, A) output.
-    """
-    for i in range(len(moves)):
-        if moves[i]:
-            one = slice(i, i + 1)
-            columns[i] = 0.0
-            place(models[one], bodies[one], joints[one], joint_pos[one], poses[one])
-            fill(
-                models[one],
-                bodies[one],
-                joints[one],
-                actuators[one],
-                half_wings[one],
-                poses[one],
-                thrust[one],
-                0.0,
-                0.0,
-                0.0,
-                columns[one],
-            )
-
-
-@njit
-def _difference(
-    vehicle: Record,
-    estimate: Record,
-    accel: np.ndarray,
-    ang_acc: Vector,
-    thrust: np.ndarray,
-    columns: np.ndarray,
-    n_rotors: int,
-) -> tuple[float, float, float, float, float, float]:
-    """Returns force, world [N], and torque, body [N m], that the rotors do not explain.
-
-    Unless the vehicle is fully actuated, its force is commanded along the body's z axis alone: what
-    tilted rotors exert across it counts as a disturbance.
-
-    Args:
-        vehicle, estimate: Records of VEHICLE_STATUS and ESTIMATE.
-        accel: (3,) specific force, body [m/s^2].
-        ang_acc: Angular acceleration, body [rad/s^2].
-        thrust: (A,) [N].
-        columns: (6, A) effectiveness.
-        n_rotors: Number of rotors.
-    """
-    j, rate, quat, bias = vehicle.inertia, estimate.ang_vel, estimate.quat, estimate.accel_bias
-    tx, ty, tz = torque_of(
-        ang_acc[0],
-        ang_acc[1],
-        ang_acc[2],
-        rate[0],
-        rate[1],
-        rate[2],
-        (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
-    )
-    fx = vehicle.mass * (accel[0] - bias[0])
-    fy = vehicle.mass * (accel[1] - bias[1])
-    fz = vehicle.mass * (accel[2] - bias[2])
-    for k in range(n_rotors):
-        if vehicle.fully_actuated:
-            fx -= columns[0, k] * thrust[k]
-            fy -= columns[1, k] * thrust[k]
-        fz -= columns[2, k] * thrust[k]
-        tx -= columns[3, k] * thrust[k]
-        ty -= columns[4, k] * thrust[k]
-        tz -= columns[5, k] * thrust[k]
-    fx, fy, fz = rotate(quat[0], quat[1], quat[2], quat[3], fx, fy, fz)
-    return fx, fy, fz, tx, ty, tz
-
-
-@fleet_kernel
-def compare(
-    status: np.ndarray,
-    estimates: np.ndarray,
-    accel: np.ndarray,
-    thrust: np.ndarray,
-    columns: np.ndarray,
-    n_rotors: np.ndarray,
-    gains: np.ndarray,
-    dt: float,
-    last_rate: np.ndarray,
-    filters: np.ndarray,
-) -> None:
-    """Filters the difference of measured and exerted wrench.
-
-    Args:
-        status, estimates: (N,) records of VEHICLE_STATUS and ESTIMATE.
-        accel: (N, 3) specific force, body [m/s^2].
-        thrust: (N, A) [N].
-        columns: (N, 6, A) effectiveness.
-        n_rotors: (N,).
-        gains: (N, 2) of the filters of force and torque at each step.
-        dt: Length of the step [s].
-        last_rate: (N, 3) body rates of the step before, updated [rad/s].
-        filters: (N, 2, 6) updated: both poles, of force in the world [N] and torque, body [N m].
-    """
-    for i in range(len(status)):
-        vehicle, estimate = status[i], estimates[i]
-        rate = estimate.ang_vel
-        flies = vehicle.armed and not (vehicle.landed or vehicle.maybe_landed)
-        if vehicle.vehicle_type == MULTICOPTER and flies:
-            wrench = _difference(
-                vehicle,
-                estimate,
-                accel[i],
-                (
-                    (rate[0] - last_rate[i, 0]) / dt,
-                    (rate[1] - last_rate[i, 1]) / dt,
-                    (rate[2] - last_rate[i, 2]) / dt,
-                ),
-                thrust[i],
-                columns[i],
-                n_rotors[i],
-            )
-            for axis, value in enumerate(wrench):
-                gain = gains[i, 0] if axis < 3 else gains[i, 1]
-                if math.isfinite(value):
-                    filters[i, 0, axis] += gain * (value - filters[i, 0, axis])
-                    filters[i, 1, axis] += gain * (filters[i, 0, axis] - filters[i, 1, axis])
-        else:
-            filters[i] = 0.0
-        for axis in range(3):
-            last_rate[i, axis] = rate[axis]
+def moves_rotors(fleet: FleetModel) -> np.ndarray:
+    """Returns (N,) bool, vehicles with servos that may move rotors."""
+    return (fleet.actuator["kind"] == SERVO).any(axis=1)
 
 
 class Disturbance(Memory):
@@ -243,10 +72,10 @@ class Disturbance(Memory):
         self._joint_pos = np.zeros(fleet.joint.shape)
         self._poses = np.zeros((*fleet.body.shape, 7))
         self._poses[..., 6] = 1.0
-        self._moves = (fleet.actuator["kind"] == SERVO).any(axis=1)
+        self._moves = moves_rotors(fleet)
         self._last_rate = np.zeros((n, 3))
-        self._filters = np.zeros((n, 2, 6))
-        self.force, self.torque = self._filters[:, 1, :3], self._filters[:, 1, 3:]
+        self._filters = np.zeros((n, 12))
+        self.force, self.torque = self._filters[:, 6:9], self._filters[:, 9:]
         self._dt, self._gains = 0.0, np.zeros((n, 2))
         self._lag_up, self._lag_down = np.zeros((n, width, 3)), np.zeros((n, width, 3))
         self.remember_start()
@@ -265,7 +94,8 @@ class Disturbance(Memory):
         """
         fleet = self._fleet
         if dt != self._dt:
-            self._set_step(dt)
+            self._dt = dt
+            self._lag_up, self._lag_down, self._gains = actuator_lag(fleet, dt)
         exert(
             fleet.actuator,
             self._lag_up,
@@ -302,15 +132,6 @@ class Disturbance(Memory):
             self._last_rate,
             self._filters,
         )
-
-    def _set_step(self, dt: float) -> None:
-        self._dt = dt
-        for axis, (hertz, servo_hertz) in enumerate(zip(CUT_OFF, SERVO_CUT_OFF)):
-            self._gains[:, axis] = np.where(self._moves, _gain(servo_hertz, dt), _gain(hertz, dt))
-        for i, k in np.ndindex(*self._fleet.actuator.shape):
-            actuator = self._fleet.actuator[i, k]
-            self._lag_up[i, k] = rotor.lag_factors(actuator["time_constant_up"], dt)
-            self._lag_down[i, k] = rotor.lag_factors(actuator["time_constant_down"], dt)
 
 
 class IndiLoop(Memory):

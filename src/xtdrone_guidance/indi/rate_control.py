@@ -28,6 +28,33 @@ def _limited(vehicle: Record, axis: int, torque: np.ndarray) -> float:
     return clamp(torque[axis], -limit, limit)
 
 
+@njit
+def control_one(vehicle: Record, params: Record, rate: np.ndarray, torque: np.ndarray) -> None:
+    """Writes sp_torque of one vehicle at body rates (3,) [rad/s]; see control_fleet()."""
+    for axis in range(3):
+        vehicle.rate_integral[axis] = 0.0
+    if not vehicle.armed or vehicle.sp_kind == NO_SET_POINT or vehicle.sp_kind == ACTUATORS:
+        for axis in range(3):
+            vehicle.sp_torque[axis] = 0.0
+        if vehicle.sp_kind != ACTUATORS or not vehicle.armed:
+            vehicle.sp_thrust = 0.0
+        return
+    gains, _, _ = rate_gains(vehicle, params)
+    j, wanted = vehicle.inertia, vehicle.sp_rates
+    tx, ty, tz = torque_of(
+        gains[0] * (wanted[0] - rate[0]),
+        gains[1] * (wanted[1] - rate[1]),
+        gains[2] * (wanted[2] - rate[2]),
+        rate[0],
+        rate[1],
+        rate[2],
+        (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
+    )
+    vehicle.sp_torque[0] = tx - _limited(vehicle, 0, torque)
+    vehicle.sp_torque[1] = ty - _limited(vehicle, 1, torque)
+    vehicle.sp_torque[2] = tz - _limited(vehicle, 2, torque)
+
+
 @fleet_kernel
 def control_fleet(
     status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, torque: np.ndarray
@@ -36,32 +63,11 @@ def control_fleet(
 
     Args:
         status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
-        torque: (N, 3) disturbance, body [N m].
+        torque: (N, 3) torque that is taken off: the disturbance, body [N m].
     """
     for i in range(len(status)):
-        vehicle, rate = status[i], estimates[i].ang_vel
-        if vehicle.vehicle_type != MULTICOPTER:
-            continue
-        vehicle.rate_integral[:] = 0.0
-        if not vehicle.armed or vehicle.sp_kind == NO_SET_POINT or vehicle.sp_kind == ACTUATORS:
-            vehicle.sp_torque[:] = 0.0
-            if vehicle.sp_kind != ACTUATORS or not vehicle.armed:
-                vehicle.sp_thrust = 0.0
-            continue
-        gains, _, _ = rate_gains(vehicle, parameters[i])
-        j, wanted = vehicle.inertia, vehicle.sp_rates
-        tx, ty, tz = torque_of(
-            gains[0] * (wanted[0] - rate[0]),
-            gains[1] * (wanted[1] - rate[1]),
-            gains[2] * (wanted[2] - rate[2]),
-            rate[0],
-            rate[1],
-            rate[2],
-            (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
-        )
-        vehicle.sp_torque[0] = tx - _limited(vehicle, 0, torque[i])
-        vehicle.sp_torque[1] = ty - _limited(vehicle, 1, torque[i])
-        vehicle.sp_torque[2] = tz - _limited(vehicle, 2, torque[i])
+        if status[i].vehicle_type == MULTICOPTER:
+            control_one(status[i], parameters[i], estimates[i].ang_vel, torque[i])
 
 
 class IndiRateControl(IndiLoop):

@@ -102,7 +102,7 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
             self._all(bool(tasks.truncated[0])),
             {name: {"is_success": bool(tasks.success[0])} for name in self.agents},
         )
-        if tasks.over[0]:
+        if tasks.done[0]:
             self.agents = []
         return results
 

@@ -98,11 +98,11 @@ class RslRlEnv(VecEnv):  # type: ignore[misc]  # optional
         rows, tasks = self.rows, self.tasks
         rows.step(actions.detach().cpu().numpy())
         extras: dict[str, Any] = {"time_outs": torch.from_numpy(rows.truncated.astype(np.float32))}
-        if tasks.over.any():
-            extras["log"] = {"/success": float(tasks.success[tasks.over].mean())}
+        if tasks.done.any():
+            extras["log"] = {"/success": float(tasks.success[tasks.done].mean())}
         return (
             self.get_observations(),
             torch.from_numpy(rows.reward),
-            torch.from_numpy(rows.over),
+            torch.from_numpy(rows.done),
             extras,
         )

@@ -74,12 +74,12 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
         rows, tasks = self.rows, self.rows.tasks
         rows.step(actions.detach().cpu().numpy())
         info = {}
-        if tasks.over.any():  # skrl tracks what is in "episode"
-            info["episode"] = {"success": torch.tensor(tasks.success[tasks.over].mean())}
+        if tasks.done.any():  # skrl tracks what is in "episode"
+            info["episode"] = {"success": torch.tensor(tasks.success[tasks.done].mean())}
         return (
             torch.from_numpy(rows.observation()),
             _column(rows.reward),
-            _column(rows.over & ~rows.truncated),
+            _column(rows.done & ~rows.truncated),
             _column(rows.truncated),
             info,
         )

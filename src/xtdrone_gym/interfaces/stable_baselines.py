@@ -84,7 +84,7 @@ class BatchVecEnv(VecEnv):
         assert self._action is not None  # step_async() comes first
         rows.step(self._action)
         infos: list[dict] = [{} for _ in range(self.num_envs)]
-        which = np.flatnonzero(rows.over)
+        which = np.flatnonzero(rows.done)
         if len(which):
             success = rows.of_rows(tasks.success)
             for row, final in zip(which, rows.final(which), strict=True):
@@ -93,7 +93,7 @@ class BatchVecEnv(VecEnv):
                     "is_success": bool(success[row]),
                     "TimeLimit.truncated": bool(rows.truncated[row]),
                 }
-        return rows.observation(), rows.reward, rows.over, infos
+        return rows.observation(), rows.reward, rows.done, infos
 
     def close(self) -> None:
         """Frees what render() needs."""

@@ -72,7 +72,7 @@ class BatchVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._observation = self.tasks.observation.reshape(num_envs, -1)
         # Episodes that the last step ended, for next_step.
-        self._over = np.zeros(num_envs, dtype=np.bool_)
+        self._done = np.zeros(num_envs, dtype=np.bool_)
 
     @property
     def batch(self) -> BatchSimulation:
@@ -86,7 +86,7 @@ class BatchVectorEnv(VectorEnv):
         if seed is not None:
             self._np_random, _ = gymnasium.utils.seeding.np_random(seed)
         self.tasks.begin((options or {}).get("reset_mask"), seed)
-        self._over[:] = False
+        self._done[:] = False
         return self._observation, {}
 
     def step(self, actions: np.ndarray) -> tuple:
@@ -103,18 +103,18 @@ class BatchVectorEnv(VectorEnv):
         info: dict[str, Any] = {}
         if self._mode is AutoresetMode.SAME_STEP:
             tasks.step_and_restart(given)
-            if tasks.over.any():
+            if tasks.done.any():
                 final = np.full(self.num_envs, None, dtype=object)
-                which = np.flatnonzero(tasks.over)
+                which = np.flatnonzero(tasks.done)
                 final[which] = list(tasks.final.reshape(self.num_envs, -1)[which])
-                info = {"final_obs": final, "_final_obs": tasks.over.copy()}
+                info = {"final_obs": final, "_final_obs": tasks.done.copy()}
         else:
             tasks.step(given)
             if self._mode is AutoresetMode.NEXT_STEP:
-                if self._over.any():
-                    tasks.begin(self._over)
-                    tasks.reward[self._over] = 0.0
-                self._over[:] = tasks.over
+                if self._done.any():
+                    tasks.begin(self._done)
+                    tasks.reward[self._done] = 0.0
+                self._done[:] = tasks.done
         reward = tasks.reward[:, 0] if tasks.task.vehicles == 1 else tasks.reward.mean(axis=1)
         return self._observation, reward, tasks.terminated, tasks.truncated, info
 

@@ -25,7 +25,7 @@ from ..scaling import Scaling
 from ..task_batch import TaskBatch
 from .settings import Settings
 
-_MAX_CHANGE = 2.0  # times the wanted change: an update ends there
+_MAX_KL = 2.0  # times the target kl: an update ends there
 
 
 def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
@@ -57,7 +57,7 @@ class Actor(nn.Module):
         if self.recurrent:
             self.cell = nn.GRUCell(inputs, self.recurrent)
         self.mean = layers((self.recurrent or inputs, *settings.hidden), outputs, 0.01)
-        self.log_deviation = nn.Parameter(torch.full((outputs,), math.log(settings.deviation)))
+        self.log_deviation = nn.Parameter(torch.full((outputs,), math.log(settings.initial_std)))
 
     def forward(self, x: torch.Tensor, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns mean (M, K) and the next memory (M, H)."""
@@ -76,7 +76,7 @@ class Rollout(NamedTuple):
     mean: torch.Tensor  # (T, R, K) of the policy that acted
     memory: torch.Tensor  # (R, H) at the start
     reward: torch.Tensor  # (T, R) scaled
-    over: torch.Tensor  # (T, R)
+    done: torch.Tensor  # (T, R)
     advantage: torch.Tensor  # (T, R)
     target: torch.Tensor  # (T, R) of the value
 
@@ -89,7 +89,7 @@ class Progress(NamedTuple):
     seconds: float  # time of training so far [s]
     reward: float  # mean of a step
     success: float  # success rate of the episodes that ended in it; NaN without any
-    change: float  # Kullback-Leibler divergence of its last update
+    kl: float  # Kullback-Leibler divergence of its last update
     learning_rate: float
 
 
@@ -114,7 +114,7 @@ class Learner:
         self.rows = Rows(tasks, settings.discount, settings.shaping)
         self.scaling = self.rows.scaling
         torch.manual_seed(seed)
-        lead, inputs, outputs = self.rows.count, tasks.observation.shape[2], tasks.action.shape[2]
+        rows, inputs, outputs = self.rows.count, tasks.observation.shape[2], tasks.action.shape[2]
         critic_inputs = inputs
         if settings.asymmetric:
             critic_inputs += self.rows.state_space.shape[0]
@@ -124,20 +124,20 @@ class Learner:
             torch.optim.Adam(net.parameters(), lr=rate, fused=True)
             for net, rate in (
                 (self.actor, settings.learning_rate),
-                (self.critic, settings.critic_rate),
+                (self.critic, settings.critic_learning_rate),
             )
         ]
         # Of exploration, and of the minibatches of actor and critic.
         self._generators = [torch.Generator().manual_seed(3 * seed + k) for k in range(3)]
-        self._beside = ThreadPoolExecutor(1)
+        self._critic_thread = ThreadPoolExecutor(1)
         t = settings.horizon
-        self._observation = torch.zeros(t + 1, lead, inputs)
-        self._critic = torch.zeros(t + 1, lead, critic_inputs)
-        self._action, self._mean = torch.zeros(2, t, lead, outputs)
-        self._memory = torch.zeros(lead, settings.recurrent)
-        self._reward, self._over, self._next = torch.zeros(3, t, lead)
-        self._return = np.zeros(lead)
-        self._moments, self._seen = np.zeros(2), 0  # mean and mean square of returns
+        self._observation = torch.zeros(t + 1, rows, inputs)
+        self._critic = torch.zeros(t + 1, rows, critic_inputs)
+        self._action, self._mean = torch.zeros(2, t, rows, outputs)
+        self._memory = torch.zeros(rows, settings.recurrent)
+        self._reward, self._done, self._next = torch.zeros(3, t, rows)
+        self._return = np.zeros(rows)
+        self._moments, self._updates = np.zeros(2), 0  # mean and mean square of returns
         self.iteration = self.steps = 0
         self.seconds = 0.0
         self.restart()
@@ -158,7 +158,7 @@ class Learner:
             "rates": [optimiser.param_groups[0]["lr"] for optimiser in self.optimisers],
             "generators": [generator.get_state().numpy() for generator in self._generators],
             "moments": self._moments,
-            "seen": self._seen,
+            "updates": self._updates,
             "iteration": self.iteration,
             "steps": self.steps,
             "seconds": self.seconds,
@@ -179,7 +179,7 @@ class Learner:
             optimiser.param_groups[0]["lr"] = rate
         for generator, state in zip(self._generators, saved["generators"], strict=True):
             generator.set_state(torch.from_numpy(np.array(state)))
-        self._moments, self._seen = np.array(saved["moments"]), saved["seen"]
+        self._moments, self._updates = np.array(saved["moments"]), saved["updates"]
         self.iteration, self.steps = saved["iteration"], saved["steps"]
         self.seconds = saved["seconds"]
 
@@ -198,7 +198,7 @@ class Learner:
         for _ in range(iterations):
             begin = time.perf_counter()
             reward, success, rollout = self.roll()
-            change = self._update(rollout)
+            kl = self._update(rollout)
             self.iteration += 1
             self.steps += rollout.advantage.numel()
             self.seconds += time.perf_counter() - begin
@@ -208,7 +208,7 @@ class Learner:
                 self.seconds,
                 reward,
                 success,
-                change,
+                kl,
                 self.optimisers[0].param_groups[0]["lr"],
             )
 
@@ -221,33 +221,33 @@ class Learner:
         noise = torch.randn(self._action.shape, generator=self._generators[0])
         ended = won = 0
         total = 0.0
-        self._look(0)
+        self._observe(0)
         for t in range(s.horizon):
             self._mean[t], self._memory = self.actor(self._observation[t], self._memory)
             torch.addcmul(self._mean[t], noise[t], deviation, out=self._action[t])
             rows.step(self._action[t].numpy())
-            self._reward[t] = torch.from_numpy(self._scaled(rows.reward, rows.over))
-            self._over[t] = torch.from_numpy(rows.over)
+            self._reward[t] = torch.from_numpy(self._scale_reward(rows.reward, rows.done))
+            self._done[t] = torch.from_numpy(rows.done)
             total += float(tasks.reward.mean())
-            self._look(t + 1)
-            if tasks.over.any():
-                ended += int(tasks.over.sum())
-                won += int(tasks.success[tasks.over].sum())
-                self._memory[self._over[t] > 0.0] = 0.0
-                self._next[t] = self._after(rows.truncated)
+            self._observe(t + 1)
+            if tasks.done.any():
+                ended += int(tasks.done.sum())
+                won += int(tasks.success[tasks.done].sum())
+                self._memory[self._done[t] > 0.0] = 0.0
+                self._next[t] = self._final_values(rows.truncated)
         value = self.critic(self._critic)[..., 0]
         advantage = torch.zeros_like(self._reward)
-        carried = torch.zeros_like(value[0])
+        gae = torch.zeros_like(value[0])
         for t in reversed(range(s.horizon)):
-            going = 1.0 - self._over[t]
-            following = going * value[t + 1] + self._over[t] * self._next[t]
-            carried = (
+            going = 1.0 - self._done[t]
+            following = going * value[t + 1] + self._done[t] * self._next[t]
+            gae = (
                 self._reward[t]
                 + s.discount * following
                 - value[t]
-                + s.discount * s.trace * going * carried
+                + s.discount * s.gae_lambda * going * gae
             )
-            advantage[t] = carried
+            advantage[t] = gae
         rollout = Rollout(
             self._observation,
             self._critic,
@@ -255,29 +255,29 @@ class Learner:
             self._mean,
             start,
             self._reward,
-            self._over,
+            self._done,
             advantage,
             advantage + value[:-1],
         )
         return total / s.horizon, won / ended if ended else math.nan, rollout
 
-    def _scaled(self, reward: np.ndarray, over: np.ndarray) -> np.ndarray:
+    def _scale_reward(self, reward: np.ndarray, done: np.ndarray) -> np.ndarray:
         """Returns rewards (R,) divided by the standard deviation of the returns so far."""
         self._return[:] = self.settings.discount * self._return + reward
         batch_mean, batch_square = self._return.mean(), np.square(self._return).mean()
-        weight = 1.0 / min(self._seen + 1, 1000)
+        weight = 1.0 / min(self._updates + 1, 1000)
         self._moments += weight * (np.array([batch_mean, batch_square]) - self._moments)
-        self._seen += 1
-        self._return[over] = 0.0
-        spread = math.sqrt(max(self._moments[1] - self._moments[0] ** 2, 1e-8))
-        return np.asarray(reward / spread, dtype=np.float32)
+        self._updates += 1
+        self._return[done] = 0.0
+        deviation = math.sqrt(max(self._moments[1] - self._moments[0] ** 2, 1e-8))
+        return np.asarray(reward / deviation, dtype=np.float32)
 
-    def _look(self, t: int) -> None:
+    def _observe(self, t: int) -> None:
         """Writes the inputs of actor and critic into row t."""
         self._observation[t] = torch.from_numpy(self.rows.observation())
-        self._critic[t] = self._of_critic(self._observation[t], self.rows.state)
+        self._critic[t] = self._critic_input(self._observation[t], self.rows.state)
 
-    def _of_critic(
+    def _critic_input(
         self, observation: torch.Tensor, state: Callable[[], np.ndarray]
     ) -> torch.Tensor:
         """Returns the critic's input (M, C); calls state() only if it sees more than the actor."""
@@ -285,7 +285,7 @@ class Learner:
             return observation
         return torch.cat([observation, torch.from_numpy(state())], dim=1)
 
-    def _after(self, truncated: np.ndarray) -> torch.Tensor:
+    def _final_values(self, truncated: np.ndarray) -> torch.Tensor:
         """Returns values (R,) after the last steps of truncated rows (R,) bool; others 0."""
         out = torch.zeros(len(truncated))
         which = np.flatnonzero(truncated)
@@ -293,86 +293,100 @@ class Learner:
             final = self.rows.final(which)
             # The truth after a restart is another episode's: here the critic knows no more.
             out[torch.from_numpy(which)] = self.critic(
-                self._of_critic(torch.from_numpy(final), lambda: self.rows.unknown_state(final))
+                self._critic_input(torch.from_numpy(final), lambda: self.rows.unknown_state(final))
             )[:, 0]
         return out
 
-    def _update(self, r: Rollout) -> float:
-        """Epochs over a rollout; returns the policy's last change."""
-        valued = self._beside.submit(self._update_critic, r)
-        change = self._update_actor(r)
+    def _update(self, rollout: Rollout) -> float:
+        """Epochs over a rollout; returns the last divergence of the policy."""
+        valued = self._critic_thread.submit(self._update_critic, rollout)
+        kl = self._update_actor(rollout)
         valued.result()
-        return change
+        return kl
 
-    def _update_critic(self, r: Rollout) -> None:
+    def _update_critic(self, rollout: Rollout) -> None:
         """Runs on a thread of its own, since it shares nothing with the actor."""
-        optimiser, seen, target = self.optimisers[1], _flat(r.critic[:-1]), _flat(r.target)
+        optimiser, observation, target = (
+            self.optimisers[1],
+            _flat(rollout.critic[:-1]),
+            _flat(rollout.target),
+        )
         for index in self._minibatches(self._generators[2]):
-            error = self.critic(seen[index])[:, 0] - target[index]
+            error = self.critic(observation[index])[:, 0] - target[index]
             optimiser.zero_grad()
             error.square().mean().backward()
             nn.utils.clip_grad_norm_(self.critic.parameters(), 1.0)
             optimiser.step()
 
-    def _update_actor(self, r: Rollout) -> float:
+    def _update_actor(self, rollout: Rollout) -> float:
         s, optimiser = self.settings, self.optimisers[0]
         old_deviation = self.actor.log_deviation.detach().clone()
-        advantage = _flat((r.advantage - r.advantage.mean()) / (r.advantage.std() + 1e-8))
-        seen, actions, means = _flat(r.observation[:-1]), _flat(r.action), _flat(r.mean)
+        advantage = _flat(
+            (rollout.advantage - rollout.advantage.mean()) / (rollout.advantage.std() + 1e-8)
+        )
+        observation, actions, means = (
+            _flat(rollout.observation[:-1]),
+            _flat(rollout.action),
+            _flat(rollout.mean),
+        )
         log_old = _log_density(actions, means, old_deviation)
-        change = 0.0
+        kl = 0.0
         for index in self._minibatches(self._generators[1]):
-            mean = self._means(r, seen[index], index)
+            mean = self._means(rollout, observation[index], index)
             log = _log_density(actions[index], mean, self.actor.log_deviation)
             ratio = (log - log_old[index]).exp()
             a = advantage[index]
             gain = torch.minimum(ratio * a, ratio.clamp(1.0 - s.clip, 1.0 + s.clip) * a).mean()
-            loss = -gain - s.entropy * self.actor.log_deviation.sum()
+            loss = -gain - s.entropy_coefficient * self.actor.log_deviation.sum()
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(self.actor.parameters(), 1.0)
             optimiser.step()
             with torch.no_grad():
-                self.actor.log_deviation.clamp_(min=math.log(s.least_deviation), max=0.0)
-                change = float(
-                    _divergence(means[index], old_deviation, mean, self.actor.log_deviation)
-                )
-            if change > _MAX_CHANGE * s.change:
+                self.actor.log_deviation.clamp_(min=math.log(s.min_std), max=0.0)
+                kl = float(_divergence(means[index], old_deviation, mean, self.actor.log_deviation))
+            if kl > _MAX_KL * s.target_kl:
                 break
-        self._adapt(change)
-        return change
+        self._adapt(kl)
+        return kl
 
-    def _adapt(self, change: float) -> None:
+    def _adapt(self, kl: float) -> None:
         """Sets the learning rate of the next update, by the change of the policy in this one."""
-        group, wanted = self.optimisers[0].param_groups[0], self.settings.change
-        if change > 1.5 * wanted:
+        group, target = self.optimisers[0].param_groups[0], self.settings.target_kl
+        if kl > 1.5 * target:
             group["lr"] = max(group["lr"] / 1.5, 1e-5)
-        elif change < wanted / 1.5:
+        elif kl < target / 1.5:
             group["lr"] = min(group["lr"] * 1.5, 1e-2)
 
     def _minibatches(self, generator: torch.Generator) -> Iterator[torch.Tensor]:
         """Yields indices t R + row of each minibatch; of a recurrent policy whole sequences."""
-        s, lead = self.settings, self._observation.shape[1]
+        s, count = self.settings, self._observation.shape[1]
         for _ in range(s.epochs):
             if s.recurrent:
-                first = torch.arange(s.horizon)[:, None] * lead
-                for rows in torch.randperm(lead, generator=generator).chunk(s.minibatches):
+                first = torch.arange(s.horizon)[:, None] * count
+                for rows in torch.randperm(count, generator=generator).chunk(s.minibatches):
                     yield (first + rows).reshape(-1)
             else:
-                yield from torch.randperm(s.horizon * lead, generator=generator).chunk(
+                yield from torch.randperm(s.horizon * count, generator=generator).chunk(
                     s.minibatches
                 )
 
-    def _means(self, r: Rollout, seen: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    def _means(
+        self, rollout: Rollout, observation: torch.Tensor, index: torch.Tensor
+    ) -> torch.Tensor:
         """Returns the actions of the present policy (M, K)."""
         if not self.settings.recurrent:
-            return self.actor(seen, r.memory)[0]
+            return self.actor(observation, rollout.memory)[0]
         horizon = self.settings.horizon
         rows = index[: len(index) // horizon]
-        memory, means, seen = r.memory[rows], [], seen.reshape(horizon, len(rows), -1)
+        memory, means, observation = (
+            rollout.memory[rows],
+            [],
+            observation.reshape(horizon, len(rows), -1),
+        )
         for t in range(horizon):
-            mean, memory = self.actor(seen[t], memory)
-            memory = memory * (1.0 - r.over[t, rows])[:, None]
+            mean, memory = self.actor(observation[t], memory)
+            memory = memory * (1.0 - rollout.done[t, rows])[:, None]
             means.append(mean)
         return torch.cat(means)
 
@@ -407,8 +421,8 @@ def _divergence(
 ) -> torch.Tensor:
     """Returns the mean Kullback-Leibler divergence of two Gaussians, the old one first."""
     ratio = (2.0 * (log_deviation - new_log_deviation)).exp()
-    apart = ((mean - new_mean) / new_log_deviation.exp()).square()
-    return 0.5 * (ratio + apart - 1.0).sum(-1).mean() + (new_log_deviation - log_deviation).sum()
+    distance = ((mean - new_mean) / new_log_deviation.exp()).square()
+    return 0.5 * (ratio + distance - 1.0).sum(-1).mean() + (new_log_deviation - log_deviation).sum()
 
 
 @torch.inference_mode()
@@ -429,17 +443,17 @@ def evaluate(
         watch: Called after each step.
     """
     tasks.begin(seed=seed)
-    lead = tasks.environments * tasks.task.vehicles
-    memory = torch.zeros(lead, actor.recurrent)
+    rows = tasks.environments * tasks.task.vehicles
+    memory = torch.zeros(rows, actor.recurrent)
     going = np.ones(tasks.environments, dtype=np.bool_)
     won = np.zeros_like(going)
     for _ in range(math.ceil(tasks.task.seconds / tasks.task.step_s)):
-        seen = torch.from_numpy(scaling.observation(tasks.observation.reshape(lead, -1)))
-        mean, memory = actor(seen, memory)
+        observation = torch.from_numpy(scaling.observation(tasks.observation.reshape(rows, -1)))
+        mean, memory = actor(observation, memory)
         tasks.step(scaling.action(mean.numpy()).reshape(tasks.action.shape))
         if watch is not None:
             watch(tasks)
-        ended = going & tasks.over
+        ended = going & tasks.done
         won[ended] = tasks.success[ended]
         going &= ~ended
         if not going.any():

@@ -11,7 +11,7 @@ from xtdrone_core.scenario.options import pair
 
 from ..errors import LearningError
 
-# Numbers of a training: least, most, whole, unit.
+# Numbers of a training: minimum, maximum, whether whole, unit.
 NUMBERS: dict[str, tuple[float, float, bool, str]] = {
     "wind": (0.0, 50.0, False, "m/s"),
     "mass": (0.0, 0.9, False, ""),
@@ -31,14 +31,14 @@ class Settings:
     epochs: int = 5  # passes over them
     minibatches: int = 8
     discount: float = 0.98
-    trace: float = 0.95  # lambda of the advantages
+    gae_lambda: float = 0.95  # of generalised advantage estimation
     clip: float = 0.2
     learning_rate: float = 3e-3  # learning rate of the actor at the start
-    critic_rate: float = 6e-3  # learning rate of the critic
-    change: float = 0.02  # wanted mean Kullback-Leibler divergence of an update
-    entropy: float = 0.001  # its weight
-    deviation: float = 0.3  # standard deviation at first, as a fraction of an action's range
-    least_deviation: float = 0.05
+    critic_learning_rate: float = 6e-3  # learning rate of the critic
+    target_kl: float = 0.02  # wanted mean Kullback-Leibler divergence of an update
+    entropy_coefficient: float = 0.001
+    initial_std: float = 0.3  # standard deviation at first, as a fraction of an action's range
+    min_std: float = 0.05
     hidden: tuple[int, ...] = (64, 64)
     recurrent: int = 0  # size of a GRU before the actor's layers; 0 = none
     shaping: float = 1.0  # weight of the change of the task's potential

@@ -31,16 +31,18 @@ class PolicyAgent(FlightAgent):
         policy: Annotated[str, Option("the policy, NAME.onnx beside NAME.json")] = "",
         height: Annotated[
             float,
-            Option("at which episodes begin, above the start", unit="m", least=1.0, most=1000.0),
+            Option(
+                "at which episodes begin, above the start", unit="m", minimum=1.0, maximum=1000.0
+            ),
         ] = 12.0,
-        episodes: Annotated[int, Option("how many", least=1, most=100_000)] = 5,
+        episodes: Annotated[int, Option("how many", minimum=1, maximum=100_000)] = 5,
         pause: Annotated[
-            float, Option("hovering before each episode", unit="s", least=0.0, most=60.0)
+            float, Option("hovering before each episode", unit="s", minimum=0.0, maximum=60.0)
         ] = 2.0,
         task: Annotated[
             str, Option("a name or module:TASK, in place of that in the policy's file")
         ] = "",
-        seed: Annotated[int, Option("of the goals", least=0, most=2**31)] = 0,
+        seed: Annotated[int, Option("of the goals", minimum=0, maximum=2**31)] = 0,
         on_event: Callable[..., None] | None = None,
     ):
         """Prepares a flight of n vehicles.
@@ -126,7 +128,7 @@ class PolicyAgent(FlightAgent):
                 estimates.vel,
                 estimates.ang_vel,
             )
-            if pilot.tasks.over.all():
+            if pilot.tasks.done.all():
                 return self._end_episode(t_us, estimates, out)
         self._command(out)
         return False

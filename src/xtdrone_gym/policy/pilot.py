@@ -110,13 +110,13 @@ class Pilot:
             )
 
     def _check_task(self, task: Task) -> None:
-        d = self._d
+        description = self._d
         parts = tuple((part.name, part.width) for part in task.parts)
         for what, wanted, described in (
-            ("observation", parts, d.observation),
-            ("action", task.action, d.action),
-            ("actions", task.action_names, d.actions),
-            ("period_us", round(task.step_s * 1e6), d.period_us),
+            ("observation", parts, description.observation),
+            ("action", task.action, description.action),
+            ("actions", task.action_names, description.actions),
+            ("period_us", round(task.step_s * 1e6), description.period_us),
         ):
             if wanted != described:
                 raise LearningError(

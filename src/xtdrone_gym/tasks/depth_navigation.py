@@ -48,9 +48,12 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
     """Keeps the distance from the goal, and what the last step has gained; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
-            m, d = arrays.memory[e, i], math.sqrt(square_apart(arrays.goal[e, i], arrays.pos[e, i]))
-            m[1] = m[0] - d if m[0] > 0.0 else 0.0
-            m[0] = d
+            memory, d = (
+                arrays.memory[e, i],
+                math.sqrt(square_apart(arrays.goal[e, i], arrays.pos[e, i])),
+            )
+            memory[1] = memory[0] - d if memory[0] > 0.0 else 0.0
+            memory[0] = d
 
 
 @njit(nogil=True)
@@ -58,21 +61,21 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
-            p, g, u, q, out = (
+            pos, goal, vel, quat, out = (
                 arrays.pos[e, i],
                 arrays.goal[e, i],
                 arrays.vel[e, i],
                 arrays.quat[e, i],
                 arrays.observation[e, i],
             )
-            put(out, 0, TO_GOAL.bound, g[0] - p[0], g[1] - p[1], g[2] - p[2])
-            put(out, 3, VELOCITY.bound, u[0], u[1], u[2])
-            cos = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
-            sin = 2.0 * (q[0] * q[1] + q[3] * q[2])
+            put(out, 0, TO_GOAL.bound, goal[0] - pos[0], goal[1] - pos[1], goal[2] - pos[2])
+            put(out, 3, VELOCITY.bound, vel[0], vel[1], vel[2])
+            cos = 1.0 - 2.0 * (quat[1] * quat[1] + quat[2] * quat[2])
+            sin = 2.0 * (quat[0] * quat[1] + quat[3] * quat[2])
             length = math.sqrt(cos * cos + sin * sin) + 1e-6
-            put(out, 6, PLACE.bound, p[1], p[2], 0.0)
+            put(out, 6, PLACE.bound, pos[1], pos[2], 0.0)
             put(out, 8, HEADING.bound, cos / length, sin / length, 0.0)
-            put_in_body(out, 10, 1.0, q, 0.0, 0.0, 1.0)
+            put_in_body(out, 10, 1.0, quat, 0.0, 0.0, 1.0)
             for k in range(arrays.image.shape[2]):
                 out[13 + k] = arrays.image[e, i, k]
             put_action(arrays, e, i, out, 13 + arrays.image.shape[2])
@@ -84,17 +87,19 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):
-            p, m = state.pos[e, i], arrays.memory[e, i]
+            pos, memory = state.pos[e, i], arrays.memory[e, i]
             lost = (
                 touches(state, e, i)
-                or abs(p[1]) > SIDE
-                or p[2] < LOWEST
-                or p[2] > HIGHEST
-                or p[0] < BACK
+                or abs(pos[1]) > SIDE
+                or pos[2] < LOWEST
+                or pos[2] > HIGHEST
+                or pos[0] < BACK
             )
-            arrays.success[e] = m[0] < NEAR and not lost
+            arrays.success[e] = memory[0] < NEAR and not lost
             arrays.terminated[e, i] = lost or arrays.success[e]
-            arrays.reward[e, i] = LOSS if lost else m[1] + (REACHED if arrays.success[e] else 0.0)
+            arrays.reward[e, i] = (
+                LOSS if lost else memory[1] + (REACHED if arrays.success[e] else 0.0)
+            )
 
 
 LOW, HIGH = (-1.0, -2.0, -1.0, -1.0), (3.0, 2.0, 1.0, 1.0)

@@ -51,10 +51,12 @@ SETTLED, NEAR = 6.0, 0.3  # [s], [m]; slots may begin 15 m away
 def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray) -> None:
     """Draws the leader's curve and the wedge's direction; see Task."""
     for e in which:
-        s = streams[e]
-        turn = 2.0 * math.pi * next_uniform(s)
+        stream = streams[e]
+        turn = 2.0 * math.pi * next_uniform(stream)
         for k in range(arrays.goal.shape[2]):
-            arrays.goal[e, :, k] = limits[0, k] + next_uniform(s) * (limits[1, k] - limits[0, k])
+            arrays.goal[e, :, k] = limits[0, k] + next_uniform(stream) * (
+                limits[1, k] - limits[0, k]
+            )
         for i in range(arrays.goal.shape[1]):
             back, left = -BEHIND, BESIDE * (1.0 - 2.0 * i)
             if i == 2:
@@ -69,13 +71,13 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
     for e in which:
         t = 1e-6 * t_us[e]
         for i in range(arrays.pos.shape[1]):
-            g = arrays.goal[e, i]
-            c = g[CURVE:]
-            follow(c, t, g)
+            goal = arrays.goal[e, i]
+            c = goal[CURVE:]
+            follow(c, t, goal)
             for k in range(3):
-                g[3 + k] = c[3 + k] * c[6 + k] * math.cos(c[6 + k] * t + c[9 + k])
+                goal[3 + k] = c[3 + k] * c[6 + k] * math.cos(c[6 + k] * t + c[9 + k])
             if t > SETTLED:
-                add_error(arrays.memory[e, i], square_apart(g, arrays.pos[e, i]))
+                add_error(arrays.memory[e, i], square_apart(goal, arrays.pos[e, i]))
 
 
 @njit(nogil=True)

@@ -48,10 +48,10 @@ def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: 
     """Sets the platform as the goal, as it stands; see Task."""
     for e in which:
         for i in range(arrays.goal.shape[1]):
-            o, g = arrays.objects[e, PLATFORM], arrays.goal[e, i]
+            o, goal = arrays.objects[e, PLATFORM], arrays.goal[e, i]
             for k in range(3):
-                g[k], g[3 + k] = o.pos[k], o.vel[k]
-            g[2] += 0.5 * o.size[2]
+                goal[k], goal[3 + k] = o.pos[k], o.vel[k]
+            goal[2] += 0.5 * o.size[2]
 
 
 @njit(nogil=True)
@@ -59,17 +59,24 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
     """Moves the platform as its world does, and keeps the approach; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
-            g, m, u, q = arrays.goal[e, i], arrays.memory[e, i], arrays.vel[e, i], arrays.quat[e, i]
+            goal, memory, vel, quat = (
+                arrays.goal[e, i],
+                arrays.memory[e, i],
+                arrays.vel[e, i],
+                arrays.quat[e, i],
+            )
             if t_us[e] > 0:
                 for k in range(2):
-                    g[k] += g[3 + k] * dt
-                    if abs(g[k]) > BOUND and g[k] * g[3 + k] > 0.0:
-                        g[3 + k] = -g[3 + k]
+                    goal[k] += goal[3 + k] * dt
+                    if abs(goal[k]) > BOUND and goal[k] * goal[3 + k] > 0.0:
+                        goal[3 + k] = -goal[3 + k]
             for k in range(KEPT):
-                m[BEFORE + k] = m[NOW + k]
+                memory[BEFORE + k] = memory[NOW + k]
             for k in range(3):
-                m[NOW + k] = u[k] - g[3 + k]
-            m[NOW + 3] = math.acos(min(max(1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1]), -1.0), 1.0))
+                memory[NOW + k] = vel[k] - goal[3 + k]
+            memory[NOW + 3] = math.acos(
+                min(max(1.0 - 2.0 * (quat[0] * quat[0] + quat[1] * quat[1]), -1.0), 1.0)
+            )
 
 
 @njit(nogil=True)
@@ -83,22 +90,22 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
 
 
 @njit
-def value_of_touch(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> float:
+def value_of_touch(pos: np.ndarray, goal: np.ndarray, approach: np.ndarray) -> float:
     """Returns the reward of a touch at p (3,) after an approach (KEPT,), without a landing's."""
-    if p[2] < g[2]:
+    if pos[2] < goal[2]:
         return LOSS
-    aside = math.sqrt((p[0] - g[0]) ** 2 + (p[1] - g[1]) ** 2)
+    aside = math.sqrt((pos[0] - goal[0]) ** 2 + (pos[1] - goal[1]) ** 2)
     speed = math.sqrt(approach[0] ** 2 + approach[1] ** 2 + approach[2] ** 2)
     return max(TOUCHED - BADLY * (aside + speed + approach[3]), LOSS)
 
 
 @njit
-def lands(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> bool:
+def lands(pos: np.ndarray, goal: np.ndarray, approach: np.ndarray) -> bool:
     """Whether a touch at p (3,), after an approach (KEPT,), is a landing on the platform g."""
-    x, y, u = p[0] - g[0], p[1] - g[1], approach
+    x, y, u = pos[0] - goal[0], pos[1] - goal[1], approach
     return (
         x * x + y * y < ASIDE**2
-        and p[2] > g[2]
+        and pos[2] > goal[2]
         and abs(u[2]) < DOWN
         and u[0] ** 2 + u[1] ** 2 < SIDEWAYS**2
         and u[3] < LEAN
@@ -111,16 +118,18 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):
-            p, g, w = state.pos[e, i], arrays.goal[e, i], state.ang_vel[e, i]
+            pos, goal, ang_vel = state.pos[e, i], arrays.goal[e, i], state.ang_vel[e, i]
             touched = touches(state, e, i)
-            far = math.sqrt(square_apart(g, p))
-            arrays.success[e] = touched and lands(p, g, arrays.memory[e, i, BEFORE:])
+            far = math.sqrt(square_apart(goal, pos))
+            arrays.success[e] = touched and lands(pos, goal, arrays.memory[e, i, BEFORE:])
             arrays.terminated[e, i] = touched or far > FURTHEST
             arrays.potential[e, i] = -far
-            arrays.reward[e, i] = -0.1 * far - 0.02 * math.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
+            arrays.reward[e, i] = -0.1 * far - 0.02 * math.sqrt(
+                ang_vel[0] ** 2 + ang_vel[1] ** 2 + ang_vel[2] ** 2
+            )
             if arrays.terminated[e, i]:
                 arrays.reward[e, i] = (
-                    value_of_touch(p, g, arrays.memory[e, i, BEFORE:]) if touched else LOSS
+                    value_of_touch(pos, goal, arrays.memory[e, i, BEFORE:]) if touched else LOSS
                 )
                 if arrays.success[e]:
                     arrays.reward[e, i] += LANDED

@@ -51,16 +51,16 @@ def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: 
     """Deals the corners of a square, whose centre's distance and height are drawn; see Task."""
     count = arrays.goal.shape[1]
     for e in which:
-        s = streams[e]
-        turn = 2.0 * math.pi * next_uniform(s)
+        stream = streams[e]
+        turn = 2.0 * math.pi * next_uniform(stream)
         for i in range(count):
-            g = arrays.goal[e, i]
+            goal = arrays.goal[e, i]
             angle = turn + 2.0 * math.pi * i / count
-            far = limits[0, 0] + next_uniform(s) * (limits[1, 0] - limits[0, 0])
-            g[0], g[1] = far * math.cos(angle), far * math.sin(angle)
-            g[2] = limits[0, 2] + next_uniform(s) * (limits[1, 2] - limits[0, 2])
+            far = limits[0, 0] + next_uniform(stream) * (limits[1, 0] - limits[0, 0])
+            goal[0], goal[1] = far * math.cos(angle), far * math.sin(angle)
+            goal[2] = limits[0, 2] + next_uniform(stream) * (limits[1, 2] - limits[0, 2])
         for i in range(count - 1, 0, -1):
-            j = int(next_uniform(s) * (i + 1))
+            j = int(next_uniform(stream) * (i + 1))
             for k in range(3):
                 a = arrays.goal[e, i, k]
                 arrays.goal[e, i, k] = arrays.goal[e, j, k]
@@ -78,15 +78,15 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
-            p, g, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
+            pos, goal, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
             put_in_body(
                 out,
                 0,
                 POSITION_ERROR.bound,
                 arrays.quat[e, i],
-                g[0] - p[0],
-                g[1] - p[1],
-                g[2] - p[2],
+                goal[0] - pos[0],
+                goal[1] - pos[1],
+                goal[2] - pos[2],
             )
             k = observe_others(
                 arrays, e, i, arrays.quat[e, i], out, observe_body(arrays, e, i, out, 3)
@@ -101,7 +101,7 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     for e in which:
         arrays.success[e] = True
         for i in range(state.pos.shape[1]):
-            u, nearest = state.vel[e, i], apart(state, e, i)
+            vel, nearest = state.vel[e, i], apart(state, e, i)
             square = square_apart(arrays.goal[e, i], state.pos[e, i])
             lost = touches(state, e, i) or nearest < NEAREST or square > FURTHEST**2
             arrays.reward[e, i] = (
@@ -112,7 +112,7 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
             arrays.potential[e, i] = -PULL * math.sqrt(square)
             arrays.terminated[e, i] = lost
             arrays.success[e] &= (
-                square < NEAR**2 and u[0] ** 2 + u[1] ** 2 + u[2] ** 2 < SLOW**2 and not lost
+                square < NEAR**2 and vel[0] ** 2 + vel[1] ** 2 + vel[2] ** 2 < SLOW**2 and not lost
             )
 
 

@@ -38,17 +38,19 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):
-            p, g, q, u, w = (
+            pos, goal, quat, vel, ang_vel = (
                 state.pos[e, i],
                 arrays.goal[e, i],
                 state.quat[e, i],
                 state.vel[e, i],
                 state.ang_vel[e, i],
             )
-            square = (g[0] - p[0]) ** 2 + (g[1] - p[1]) ** 2 + (g[2] - p[2]) ** 2
+            square = (goal[0] - pos[0]) ** 2 + (goal[1] - pos[1]) ** 2 + (goal[2] - pos[2]) ** 2
             d = math.sqrt(square)
-            tilt = math.acos(min(max(1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1]), -1.0), 1.0))
-            spin = w[0] ** 2 + w[1] ** 2 + w[2] ** 2
+            tilt = math.acos(
+                min(max(1.0 - 2.0 * (quat[0] * quat[0] + quat[1] * quat[1]), -1.0), 1.0)
+            )
+            spin = ang_vel[0] ** 2 + ang_vel[1] ** 2 + ang_vel[2] ** 2
             sharp = math.exp(-4.0 * square)
             near = 3.0 * sharp * sharp + 2.0 * sharp
             lost = d > FURTHEST
@@ -61,7 +63,7 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
                 + near * (0.2 / (0.1 + tilt * tilt) + 3.0 / (1.0 + spin))
             )
             arrays.potential[e, i] = -PULL * d
-            arrays.success[e] = d < NEAR and u[0] ** 2 + u[1] ** 2 + u[2] ** 2 < SLOW**2
+            arrays.success[e] = d < NEAR and vel[0] ** 2 + vel[1] ** 2 + vel[2] ** 2 < SLOW**2
 
 
 TASK = Task(

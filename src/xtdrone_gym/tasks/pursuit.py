@@ -98,16 +98,16 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
-            p, u, g, out = (
+            pos, vel, goal, out = (
                 arrays.pos[e, i],
                 arrays.vel[e, i],
                 arrays.goal[e, i],
                 arrays.observation[e, i],
             )
-            put(out, 0, EVADER.bound, g[0] - p[0], g[1] - p[1], g[2] - p[2])
-            put(out, 3, EVADER_VELOCITY.bound, g[3], g[4], g[5])
-            put(out, 6, VELOCITY.bound, u[0], u[1], u[2])
-            put(out, 9, PLACE.bound, p[0], p[1], p[2] - 0.5 * (LOWEST + HIGHEST))
+            put(out, 0, EVADER.bound, goal[0] - pos[0], goal[1] - pos[1], goal[2] - pos[2])
+            put(out, 3, EVADER_VELOCITY.bound, goal[3], goal[4], goal[5])
+            put(out, 6, VELOCITY.bound, vel[0], vel[1], vel[2])
+            put(out, 9, PLACE.bound, pos[0], pos[1], pos[2] - 0.5 * (LOWEST + HIGHEST))
             observe_others(arrays, e, i, WORLD, out, 12)
 
 
@@ -118,12 +118,12 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     for e in which:
         arrays.success[e], fair = False, True
         for i in range(state.pos.shape[1]):
-            p = state.pos[e, i]
-            d = math.sqrt(square_apart(arrays.goal[e, i], p))
+            pos = state.pos[e, i]
+            d = math.sqrt(square_apart(arrays.goal[e, i], pos))
             lost = (
                 touches(state, e, i)
-                or p[0] ** 2 + p[1] ** 2 > (RADIUS + OUTSIDE) ** 2
-                or abs(2.0 * p[2] - LOWEST - HIGHEST) > HIGHEST - LOWEST + 2.0 * OUTSIDE
+                or pos[0] ** 2 + pos[1] ** 2 > (RADIUS + OUTSIDE) ** 2
+                or abs(2.0 * pos[2] - LOWEST - HIGHEST) > HIGHEST - LOWEST + 2.0 * OUTSIDE
             )
             arrays.terminated[e, i] = lost
             fair &= not lost

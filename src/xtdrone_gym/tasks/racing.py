@@ -51,11 +51,11 @@ def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: 
         for i in range(arrays.goal.shape[1]):
             for n in range(GATES):
                 left, right = arrays.objects[e, 1 + BARS * n], arrays.objects[e, 2 + BARS * n]
-                g, q = arrays.goal[e, i, GATE * n : GATE * (n + 1)], left.quat
+                goal, q = arrays.goal[e, i, GATE * n : GATE * (n + 1)], left.quat
                 for k in range(3):
-                    g[k] = 0.5 * (left.pos[k] + right.pos[k])
-                g[3] = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
-                g[4] = 2.0 * (q[0] * q[1] + q[3] * q[2])
+                    goal[k] = 0.5 * (left.pos[k] + right.pos[k])
+                goal[3] = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
+                goal[4] = 2.0 * (q[0] * q[1] + q[3] * q[2])
 
 
 @njit(nogil=True)
@@ -63,30 +63,32 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
     """Keeps which gate is next, and what the last step has gained; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
-            p, m = arrays.pos[e, i], arrays.memory[e, i]
-            last = m[LAST : LAST + 3]
-            m[GAIN], m[PASSED], m[MISSED] = 0.0, 0.0, 0.0
-            n = int(m[NEXT])
-            if m[STARTED] > 0.0 and n < GATES:
-                g = arrays.goal[e, i, GATE * n : GATE * (n + 1)]
-                m[GAIN] = math.sqrt(square_apart(g, last)) - math.sqrt(square_apart(g, p))
-                before = g[3] * (last[0] - g[0]) + g[4] * (last[1] - g[1])
-                after = g[3] * (p[0] - g[0]) + g[4] * (p[1] - g[1])
+            pos, memory = arrays.pos[e, i], arrays.memory[e, i]
+            last = memory[LAST : LAST + 3]
+            memory[GAIN], memory[PASSED], memory[MISSED] = 0.0, 0.0, 0.0
+            n = int(memory[NEXT])
+            if memory[STARTED] > 0.0 and n < GATES:
+                goal = arrays.goal[e, i, GATE * n : GATE * (n + 1)]
+                memory[GAIN] = math.sqrt(square_apart(goal, last)) - math.sqrt(
+                    square_apart(goal, pos)
+                )
+                before = goal[3] * (last[0] - goal[0]) + goal[4] * (last[1] - goal[1])
+                after = goal[3] * (pos[0] - goal[0]) + goal[4] * (pos[1] - goal[1])
                 if before < 0.0 <= after:
                     fraction = before / (before - after)
-                    left = g[3] * (last[1] + fraction * (p[1] - last[1]) - g[1]) - g[4] * (
-                        last[0] + fraction * (p[0] - last[0]) - g[0]
-                    )
-                    up = last[2] + fraction * (p[2] - last[2]) - g[2]
+                    left = goal[3] * (last[1] + fraction * (pos[1] - last[1]) - goal[1]) - goal[
+                        4
+                    ] * (last[0] + fraction * (pos[0] - last[0]) - goal[0])
+                    up = last[2] + fraction * (pos[2] - last[2]) - goal[2]
                     aside = max(abs(left), abs(up)) / (0.5 * SIDE)
                     if aside < 1.0:
-                        m[PASSED] = 1.0 - aside
-                        m[NEXT] += 1.0
+                        memory[PASSED] = 1.0 - aside
+                        memory[NEXT] += 1.0
                     else:
-                        m[MISSED] = 1.0
-            m[STARTED] = 1.0
+                        memory[MISSED] = 1.0
+            memory[STARTED] = 1.0
             for k in range(3):
-                last[k] = p[k]
+                last[k] = pos[k]
 
 
 @njit(nogil=True)
@@ -94,12 +96,20 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
-            p, q, out = arrays.pos[e, i], arrays.quat[e, i], arrays.observation[e, i]
+            pos, quat, out = arrays.pos[e, i], arrays.quat[e, i], arrays.observation[e, i]
             for k in range(2):
                 n = GATE * min(int(arrays.memory[e, i, NEXT]) + k, GATES - 1)
-                g = arrays.goal[e, i, n : n + GATE]
-                put_in_body(out, 3 * k, CENTRES.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
-                put_in_body(out, 6 + 3 * k, DIRECTIONS.bound, q, g[3], g[4], 0.0)
+                goal = arrays.goal[e, i, n : n + GATE]
+                put_in_body(
+                    out,
+                    3 * k,
+                    CENTRES.bound,
+                    quat,
+                    goal[0] - pos[0],
+                    goal[1] - pos[1],
+                    goal[2] - pos[2],
+                )
+                put_in_body(out, 6 + 3 * k, DIRECTIONS.bound, quat, goal[3], goal[4], 0.0)
             put_action(arrays, e, i, out, observe_body(arrays, e, i, out, 12))
 
 
@@ -109,21 +119,21 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):
-            w, m = state.ang_vel[e, i], arrays.memory[e, i]
-            n = GATE * min(int(m[NEXT]), GATES - 1)
+            ang_vel, memory = state.ang_vel[e, i], arrays.memory[e, i]
+            n = GATE * min(int(memory[NEXT]), GATES - 1)
             lost = (
                 touches(state, e, i)
-                or m[MISSED] > 0.0
+                or memory[MISSED] > 0.0
                 or square_apart(arrays.goal[e, i, n:], state.pos[e, i]) > FURTHEST**2
             )
-            arrays.success[e] = m[NEXT] == GATES and not lost
+            arrays.success[e] = memory[NEXT] == GATES and not lost
             arrays.terminated[e, i] = lost or arrays.success[e]
             arrays.reward[e, i] = (
                 LOSS
                 if lost
-                else m[GAIN]
-                + PASS * m[PASSED]
-                - 0.002 * math.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
+                else memory[GAIN]
+                + PASS * memory[PASSED]
+                - 0.002 * math.sqrt(ang_vel[0] ** 2 + ang_vel[1] ** 2 + ang_vel[2] ** 2)
             )
 
 

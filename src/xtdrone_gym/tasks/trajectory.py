@@ -67,11 +67,11 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
     for e in which:
         t = 1e-6 * t_us[e]
         for i in range(arrays.pos.shape[1]):
-            g = arrays.goal[e, i]
+            goal = arrays.goal[e, i]
             for n in range(PLACES):
-                follow(g[CURVE:], t + AHEAD * n, g[3 * n :])
+                follow(goal[CURVE:], t + AHEAD * n, goal[3 * n :])
             if t > SETTLED:
-                add_error(arrays.memory[e, i], square_apart(g, arrays.pos[e, i]))
+                add_error(arrays.memory[e, i], square_apart(goal, arrays.pos[e, i]))
 
 
 @njit(nogil=True)
@@ -79,16 +79,16 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
-            p, g, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
+            pos, goal, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
             for k in range(0, CURVE, 3):
                 put_in_body(
                     out,
                     k,
                     ERRORS.bound,
                     arrays.quat[e, i],
-                    g[k] - p[0],
-                    g[k + 1] - p[1],
-                    g[k + 2] - p[2],
+                    goal[k] - pos[0],
+                    goal[k + 1] - pos[1],
+                    goal[k + 2] - pos[2],
                 )
             put_action(arrays, e, i, out, observe_body(arrays, e, i, out, CURVE))
 

@@ -35,15 +35,15 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.vel.shape[1]):
-            u, g, out = arrays.vel[e, i], arrays.goal[e, i], arrays.observation[e, i]
+            vel, goal, out = arrays.vel[e, i], arrays.goal[e, i], arrays.observation[e, i]
             put_in_body(
                 out,
                 0,
                 VELOCITY_ERROR.bound,
                 arrays.quat[e, i],
-                g[0] - u[0],
-                g[1] - u[1],
-                g[2] - u[2],
+                goal[0] - vel[0],
+                goal[1] - vel[1],
+                goal[2] - vel[2],
             )
             put_action(arrays, e, i, out, observe_body(arrays, e, i, out, 3))
 
@@ -54,10 +54,12 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):
-            u, g, w = state.vel[e, i], arrays.goal[e, i], state.ang_vel[e, i]
-            error = math.sqrt((g[0] - u[0]) ** 2 + (g[1] - u[1]) ** 2 + (g[2] - u[2]) ** 2)
-            spin = math.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
-            lost = u[0] ** 2 + u[1] ** 2 + u[2] ** 2 > FASTEST**2 or state.pos[e, i, 2] < 2.0
+            vel, goal, ang_vel = state.vel[e, i], arrays.goal[e, i], state.ang_vel[e, i]
+            error = math.sqrt(
+                (goal[0] - vel[0]) ** 2 + (goal[1] - vel[1]) ** 2 + (goal[2] - vel[2]) ** 2
+            )
+            spin = math.sqrt(ang_vel[0] ** 2 + ang_vel[1] ** 2 + ang_vel[2] ** 2)
+            lost = vel[0] ** 2 + vel[1] ** 2 + vel[2] ** 2 > FASTEST**2 or state.pos[e, i, 2] < 2.0
             arrays.terminated[e, i] = lost
             arrays.reward[e, i] = LOSS if lost else max(1.0 - error, -1.0) - 0.1 * spin
             arrays.potential[e, i] = -error

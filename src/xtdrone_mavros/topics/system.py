@@ -41,17 +41,17 @@ def _time_reference(vehicle: Vehicle, payload: bytes) -> bytes | None:
 
 
 def _timesync(vehicle: Vehicle, payload: bytes) -> bytes | None:
-    t = vehicle.timesync
-    if not t.fresh:  # this one asked for our time
+    sync = vehicle.timesync
+    if not sync.fresh:  # this one asked for our time
         return None
     return ros.fields(
         vehicle.now_us,
         "",
         "Qqqf",
-        t.remote_ns,
-        t.observed_ns,
-        round(t.estimated_ns),
-        t.round_trip_ns * 1e-6,
+        sync.remote_ns,
+        sync.observed_ns,
+        round(sync.estimated_ns),
+        sync.round_trip_ns * 1e-6,
     )
 
 

@@ -138,7 +138,7 @@ def _gap(
     high: np.ndarray,
 ) -> float:
     """The least distance of a vehicle from anything; the first that is not positive, if any is."""
-    least = math.inf
+    minimum = math.inf
     for i in range(at.shape[0]):
         x, y, z = qpos[at[i]], qpos[at[i] + 1], qpos[at[i] + 2]
         for s in range(origins.shape[0]):
@@ -154,11 +154,11 @@ def _gap(
             gap = math.sqrt(total) - radius[i]
             if not gap > 0.0:
                 return gap
-            least = min(least, gap)
+            minimum = min(minimum, gap)
         for j in range(i):
             total = (x - qpos[at[j]]) ** 2 + (y - qpos[at[j] + 1]) ** 2 + (z - qpos[at[j] + 2]) ** 2
             gap = math.sqrt(total) - radius[i] - radius[j]
             if not gap > 0.0:
                 return gap
-            least = min(least, gap)
-    return least
+            minimum = min(minimum, gap)
+    return minimum

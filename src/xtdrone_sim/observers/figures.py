@@ -144,29 +144,29 @@ def flight_summary(simulation: Flown, transport: str) -> dict[str, Any]:
         simulation: The simulation, at any time of the flight.
         transport: What commands the vehicles: mavlink or agent.
     """
-    s, monitor = simulation.scenario, simulation.monitor
-    health = simulation.autopilot.health() if s.key else ()
+    scenario, monitor = simulation.scenario, simulation.monitor
+    health = simulation.autopilot.health() if scenario.key else ()
     refused = {
         vehicle.name: sum(link["refused"] for link in report["links"].values())
-        for vehicle, report in zip(s.vehicles, health)
+        for vehicle, report in zip(scenario.vehicles, health)
     }
     return {
-        "n": s.n,
-        "engine": s.engine,
-        "autopilot": s.flown_by,
+        "n": scenario.n,
+        "engine": scenario.engine,
+        "autopilot": scenario.flown_by,
         "transport": transport,
-        "world": s.world,
-        "seed": s.seed,
-        "gps": s.gps,
-        "pose_source": s.pose_source,
-        "speed": s.speed,
+        "world": scenario.world,
+        "seed": scenario.seed,
+        "gps": scenario.gps,
+        "pose_source": scenario.pose_source,
+        "speed": scenario.speed,
         "sim_time_s": simulation.t_us * 1e-6,
         "real_time_factor": round(simulation.real_time_factor(), 3),
         "reached": {what: list(counts) for what, counts in simulation.reached.items()},
         "collisions": len(monitor.collisions),
         "crashes": monitor.table(),
         **simulation.figures.summary(),
-        **({"refused_messages": refused} if s.key else {}),
+        **({"refused_messages": refused} if scenario.key else {}),
         **({} if simulation.race is None else {"race": simulation.race.summary()}),
         "landed": bool(simulation.landed.all()),
     }
@@ -245,13 +245,13 @@ def commands_that_show(run: str) -> str:
 @njit
 def _closest(pos: np.ndarray, on_ground: np.ndarray) -> tuple[float, int, int]:
     """Distance and indices of the two vehicles of (N, 3) that are closest, not both on ground."""
-    least, one, other = np.inf, 0, 0
+    minimum, one, other = np.inf, 0, 0
     for i in range(pos.shape[0]):
         for j in range(i):
             if on_ground[i] and on_ground[j]:
                 continue
             x, y, z = pos[i, 0] - pos[j, 0], pos[i, 1] - pos[j, 1], pos[i, 2] - pos[j, 2]
             square = x * x + y * y + z * z
-            if square < least:
-                least, one, other = square, j, i
-    return np.sqrt(least), one, other
+            if square < minimum:
+                minimum, one, other = square, j, i
+    return np.sqrt(minimum), one, other

@@ -377,17 +377,21 @@ def _step(
             )
             flat, upright, sigma, sigma_up = dryden.dryden_scales(z, wind_20ft)
             ratio, ratio_up = dt * airspeed / flat, dt * airspeed / upright
-            f, s = filters[i], streams[i]
-            a, b = next_normals(s)
-            f[0] = dryden.dryden_along(f[0], ratio, a)
-            c, _d = next_normals(s)
-            f[1], f[2], aside = dryden.dryden_across(f[1], f[2], ratio, b, c)
-            a, b = next_normals(s)
-            f[3], f[4], up = dryden.dryden_across(f[3], f[4], ratio_up, a, b)
+            filter_state, stream = filters[i], streams[i]
+            a, b = next_normals(stream)
+            filter_state[0] = dryden.dryden_along(filter_state[0], ratio, a)
+            c, _d = next_normals(stream)
+            filter_state[1], filter_state[2], aside = dryden.dryden_across(
+                filter_state[1], filter_state[2], ratio, b, c
+            )
+            a, b = next_normals(stream)
+            filter_state[3], filter_state[4], up = dryden.dryden_across(
+                filter_state[3], filter_state[4], ratio_up, a, b
+            )
             # Along the mean wind; towards east if there is none.
             speed = math.hypot(ux, uy)
             ex, ey = (ux / speed, uy / speed) if speed > 1e-6 else (1.0, 0.0)
-            ux += sigma * (f[0] * ex - aside * ey)
-            uy += sigma * (f[0] * ey + aside * ex)
+            ux += sigma * (filter_state[0] * ex - aside * ey)
+            uy += sigma * (filter_state[0] * ey + aside * ex)
             uz += sigma_up * up
         out[i, 0], out[i, 1], out[i, 2] = ux, uy, uz

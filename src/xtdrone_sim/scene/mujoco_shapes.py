@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from ..vehicles.look import Look
-from ..vehicles.mesh import Extrusion, MeshFile, convex_pieces
+from ..vehicles.mesh import MeshSource, convex_pieces
 from ..vehicles.shapes import Shape
 from ..vehicles.triangles import Mesh
 from . import materials
@@ -395,7 +395,7 @@ def wxyz(quat: Sequence[float]) -> tuple[float, float, float, float]:
     return quat[3], quat[0], quat[1], quat[2]
 
 
-def _mesh_of(shape: Shape) -> MeshFile | Extrusion:
+def _mesh_of(shape: Shape) -> MeshSource:
     """The mesh of a shape of this kind."""
     assert shape.mesh is not None, f"a shape of kind {shape.kind} without a mesh"
     return shape.mesh

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ _MIN_THICKNESS = (
 _CONVEX_TOLERANCE = 1e-3  # fraction of its size that a convex mesh may have before a triangle
 _FLAT = 1e-4  # distance from a plane [m], and 1 - cosine of two normals, that count as flat
 _MAX_PAIRS = 20_000_000  # most pairs of triangle and point for a test of convexity
+_SIDES = 24  # of a body of revolution
 _MAX_COORDINATE = 1e9  # largest coordinate of a corner, before it is scaled
 _STL_HEADER = 84  # bytes before the triangles of a binary file
 _STL_RECORD = np.dtype([("normal", "<f4", 3), ("points", "<f4", (3, 3)), ("more", "<u2")])
@@ -54,6 +55,21 @@ class Extrusion:
     def parts(self) -> tuple[Mesh, ...]:
         """Returns the closed surface as one mesh."""
         return _extruded(self)
+
+
+@dataclass(frozen=True)
+class Revolved:
+    """A body of revolution about z: SDF's <ellipsoid>, <capsule> and <cone>."""
+
+    profile: tuple[tuple[float, float], ...]  # distances from the axis and heights, upwards [m]
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    def parts(self) -> tuple[Mesh, ...]:
+        """Returns the closed surface as one mesh."""
+        return _revolved(self)
+
+
+MeshSource: TypeAlias = MeshFile | Extrusion | Revolved
 
 
 def convex_pieces(mesh: Mesh) -> list[np.ndarray]:
@@ -261,6 +277,25 @@ def _extruded(body: Extrusion) -> tuple[Mesh, ...]:
         ]
     )
     return (Mesh(points, np.concatenate([caps[:, ::-1], caps + count, sides])),)
+
+
+@lru_cache(maxsize=256)
+def _revolved(body: Revolved) -> tuple[Mesh, ...]:
+    angles = np.linspace(0.0, 2.0 * np.pi, _SIDES, endpoint=False)
+    around = np.column_stack([np.cos(angles), np.sin(angles)])
+    rings = [np.c_[radius * around, np.full(_SIDES, z)] for radius, z in body.profile]
+    poles = [[0.0, 0.0, body.profile[0][1]], [0.0, 0.0, body.profile[-1][1]]]
+    k, after = np.arange(_SIDES), np.roll(np.arange(_SIDES), -1)
+    faces = []
+    for ring in range(len(rings) - 1):
+        a, b = ring * _SIDES, (ring + 1) * _SIDES
+        faces += [np.stack([k + a, after + a, after + b], axis=1)]
+        faces += [np.stack([k + a, after + b, k + b], axis=1)]
+    last, pole = (len(rings) - 1) * _SIDES, len(rings) * _SIDES
+    faces += [np.stack([after, k, np.full(_SIDES, pole)], axis=1)]
+    faces += [np.stack([k + last, after + last, np.full(_SIDES, pole + 1)], axis=1)]
+    points = np.concatenate([*rings, poles]) * body.scale
+    return (Mesh(points, np.concatenate(faces)),)
 
 
 def _cut_ears(outline: np.ndarray) -> np.ndarray:

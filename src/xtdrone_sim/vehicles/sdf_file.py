@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import unquote
 
 from lxml import etree
 
@@ -37,6 +38,7 @@ _OWN_PARENTS = {
     "swing": "joint",
     "roll": "joint",
 }  # name: parent
+_FUEL_CACHES = ".gz/fuel", ".ignition/fuel"  # below the home folder
 _XACRO_S = 60.0  # time-out of a file's rendering [s]
 _XACRO = re.compile(rb"\sxmlns:xacro\s*=")
 _EXPRESSION = re.compile(rb"\$[({]|<xacro:")
@@ -127,25 +129,44 @@ def _first(root: Element, what: tuple[str, ...], expand: bool = False) -> Elemen
     for tag in what:
         if root.find(tag) is not None:
             return root.find(tag)
+    include = root.find("include")
+    if include is not None and "model" in what:  # a file may consist of one
+        return _included(include, what)
     fail(root, f"has no <{'> or <'.join(what)}>")
+
+
+def _included(include: Element, what: tuple[str, ...]) -> Element:
+    """What the <include> that is all of a file brings in, under the name that it gives."""
+    uri = include.findtext("uri", "").strip()
+    if not uri:
+        fail(include, "<include> has no <uri>")
+    path = resolve_model(include, uri)
+    model = next(iter(_root(_content(path), str(path)).iterchildren(*what)), None)
+    if model is None:
+        fail(include, f"'{path}' has no <{'> or <'.join(what)}>")
+    name = include.findtext("name", "").strip()
+    if name:
+        model.set("name", name)
+    return model
 
 
 def resolve_uri(element: Element, uri: str) -> Path:
     """The file or folder that a URI of this element's file names.
 
     `model://NAME/...` is looked up among the models beside the SDF file, then in GAZEBO_MODEL_PATH,
-    models/ and ~/.gazebo/models; other paths count from the SDF file's folder, then from those
+    models/ and ~/.gazebo/models; so is the model of an address of Fuel that is not in the cache of
+    the new Gazebo, ~/.gz/fuel; other paths count from the SDF file's folder, then from those
     of GAZEBO_RESOURCE_PATH.
 
     Raises:
         SdfError: Nothing is there.
     """
     beside = Path(element.base).parent
-    if uri.startswith(("model://", "package://")):
+    if uri.startswith(("http://", "https://")):
+        uri = _of_fuel(element, uri)
+    if uri.startswith(("model://", "models://", "package://")):
         variable, relative = "GAZEBO_MODEL_PATH", uri.split("://", 1)[1].lstrip("/")
         folders = [beside.parent, beside.parent / "models", *resources.model_folders()]
-    elif uri.startswith(("http://", "https://")):
-        fail(element, f"'{uri}' is on the network: put the file beside the SDF file")
     else:
         variable, relative = "GAZEBO_RESOURCE_PATH", uri.removeprefix("file://")
         folders = [beside, *resources.folders_of("GAZEBO_RESOURCE_PATH")]
@@ -156,6 +177,35 @@ def resolve_uri(element: Element, uri: str) -> Path:
         element,
         f"'{shown(uri)}' does not exist: looked in {', '.join(map(str, dict.fromkeys(folders)))}; "
         f"name the folder that holds it in {variable}",
+    )
+
+
+def _of_fuel(element: Element, uri: str) -> str:
+    """What stands for an address of Fuel on this machine: a folder of the cache, or model://NAME.
+
+    Raises:
+        SdfError: The address names no model that is here.
+    """
+    _, _, host, _, owner, kind, name, *inside = [*unquote(uri).split("/"), *[""] * 4]
+    rest = [part for part in inside if part and part != "tip" and not part.isdigit()]
+    if rest[:1] == ["files"]:
+        rest = rest[1:]
+    for cache in _FUEL_CACHES:
+        folder = Path.home() / cache / host / owner.lower() / kind / name.lower()
+        versions = [each for each in folder.glob("*") if each.name.isdigit()]
+        if versions:
+            return str(max(versions, key=lambda each: int(each.name)).joinpath(*rest))
+    beside = Path(element.base).parent  # a model may stand for that of Fuel with its own name
+    for parent in (beside.parent, beside.parent / "models", *resources.model_folders()):
+        for known in (name, name.lower().replace(" ", "_")):  # as of Gazebo 11's ground_plane
+            folder = parent / known
+            if name and folder.is_dir() and folder.resolve() != beside.resolve():
+                return "model://" + "/".join([known, *rest])
+    fail(
+        element,
+        f"'{shown(uri)}' is on the network, and neither in ~/{_FUEL_CACHES[0]} nor among the "
+        f"models: run 'gz fuel download -u \"{shown(uri)}\"', or name the folder that holds "
+        f"'{shown(name)}' in GZ_SIM_RESOURCE_PATH",
     )
 
 

@@ -170,6 +170,7 @@ class Scope:
         self._pose = pose
         self._known = dict(placed or {})
         self._elements: dict[str, Element] = {}
+        self._renamed: dict[str, Element] = {}  # joints with the name of another element
         self._nested: dict[str, Scope] = {}
         self._lights: list[tuple[Element, Pose]] = []
         self._actors: list[Element] = []
@@ -179,8 +180,11 @@ class Scope:
         includes = list(element.iterchildren("include"))
         for child in includes:  # a merged model adds its own
             self._include(child, included, includes)
-        for child in element.iterchildren("link", "joint", "frame", "model"):
+        own = element.iterchildren("link", "joint", "frame", "model")
+        for child in sorted(own, key=lambda each: each.tag == "joint"):  # joints last
             child.set("name", self._own_name(name_of(child)))
+            if child.tag == "joint":
+                self._rename(child)
             self._add(name_of(child), child)
         self._lights += [
             (light, pose.to(pose_of(light))) for light in element.iterchildren("light")
@@ -237,14 +241,20 @@ class Scope:
         """The link or joint of a name, which must be there."""
         if not self.has(tag, name):
             fail(asker, f"there is no {tag} '{name}' in model '{name_of(self.element)}'")
-        scope, last = self._split(name)
-        assert scope is not None, "it has the name"
-        return scope._elements[last]
+        return self._named(tag, name)
 
     def has(self, tag: str, name: str) -> bool:
         """Whether there is a link or joint of a name, also like "nested::joint"."""
+        return self._named(tag, name) is not None
+
+    def _named(self, tag: str, name: str) -> Element | None:
         scope, last = self._split(name)
-        return scope is not None and last in scope._elements and scope._elements[last].tag == tag
+        if scope is None:
+            return None
+        element = scope._elements.get(last)
+        if element is None or element.tag != tag:
+            element = scope._renamed.get(last) if tag == "joint" else None
+        return element
 
     def _split(self, name: str) -> "tuple[Scope | None, str]":
         """(scope, name in it) of a name; a link of a model that was flattened is "gps0::link"."""
@@ -302,6 +312,18 @@ class Scope:
         if self._elements.get(name, element) is not element:
             fail(element, f"there are two elements called '{name}'")
         self._elements[name] = element
+
+    def _rename(self, joint: Element) -> None:
+        """Gives a joint with the name of a link or model another one, as Gazebo 11 does."""
+        name = new = name_of(joint)
+        while new in self._elements:
+            if self._elements[new].tag == "joint":
+                return  # which is refused
+            new += "_joint"
+        if new != name:
+            note(joint, f"joint '{name}' has the name of another element: it is called '{new}'")
+            joint.set("name", new)
+            self._renamed[name] = joint
 
     def _own_name(self, name: str) -> str:
         """A name for something in this scope; Gazebo loads a world's models of one name, too."""

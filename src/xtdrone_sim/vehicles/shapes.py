@@ -6,12 +6,17 @@ from pathlib import Path
 
 from ..errors import SdfError
 from .look import Look, look_of
-from .mesh import MESH_SUFFIXES, Extrusion, MeshFile
+from .mesh import MESH_SUFFIXES, Extrusion, MeshFile, MeshSource, Revolved
 from .pose import Pose
 from .sdf_file import Element, fail, note, resolve_uri
 from .sdf_tree import FARTHEST, Scope, flag, name_of, number, numbers, pose_of, text, vector
 
 _NO_MESH = "__default__"  # SDF's default of a mesh's <uri>
+_TIP = 1e-3  # radius of a cone's tip over that of its base
+_ARC = tuple(  # half a circle of radius 1 from below: distances from the axis, and heights
+    (math.cos(angle), math.sin(angle))
+    for angle in (math.radians(degrees) for degrees in range(-84, 85, 12))
+)
 _THINNEST = 1e-9  # smaller sides count as none [m]; of a mesh its scale
 
 
@@ -26,7 +31,7 @@ class Shape:
     pose: Pose  # pose in the world's frame, or in that of its body
     collides: bool
     look: Look = field(default_factory=Look)
-    mesh: MeshFile | Extrusion | None = None
+    mesh: MeshSource | None = None
     heights: Path | None = None  # picture of a heightmap: its brightness is the height
     friction: float = 1.0  # Coulomb friction of the surface
     friction2: float = 1.0  # friction of a wheel along its axis
@@ -145,6 +150,36 @@ def _polyline(form: Element, shape: Shape) -> list[Shape]:
     ]
 
 
+def _capsule(form: Element, shape: Shape) -> list[Shape]:
+    radius, length = _positive(form, shape, "radius"), _positive(form, shape, "length")
+    lower = [(r * radius, z * radius - 0.5 * length) for r, z in _ARC if z <= 0.0]
+    upper = [(r * radius, z * radius + 0.5 * length) for r, z in _ARC if z >= 0.0]
+    return [_solid(shape, Revolved((*lower, *upper)))]
+
+
+def _cone(form: Element, shape: Shape) -> list[Shape]:
+    radius, half = _positive(form, shape, "radius"), 0.5 * _positive(form, shape, "length")
+    return [_solid(shape, Revolved(((radius, -half), (_TIP * radius, half))))]
+
+
+def _ellipsoid(form: Element, shape: Shape) -> list[Shape]:
+    x, y, z = numbers(_child(form, "radii"), 3)
+    if min(x, y, z) <= 0.0:
+        fail(form, f"<radii> of '{shape.name}' are {x:g} {y:g} {z:g}: give metres above 0")
+    return [_solid(shape, Revolved(_ARC, (x, y, z)))]
+
+
+def _solid(shape: Shape, body: Revolved) -> Shape:
+    return replace(shape, kind="mesh", size=(1.0, 1.0, 1.0), mesh=body)
+
+
+def _positive(form: Element, shape: Shape, tag: str) -> float:
+    value = number(form, tag)
+    if value <= 0.0:
+        fail(form, f"<{tag}> of '{shape.name}' is {value:g}: give metres above 0")
+    return value
+
+
 def _heightmap(form: Element, shape: Shape) -> list[Shape]:
     picture = resolve_uri(form, text(form, "uri"))
     moved = shape.pose.to(Pose(vector(form, "pos", (0.0, 0.0, 0.0))))
@@ -170,6 +205,9 @@ _FORMS = {
     "mesh": _mesh,
     "polyline": _polyline,
     "heightmap": _heightmap,
+    "ellipsoid": _ellipsoid,
+    "capsule": _capsule,
+    "cone": _cone,
 }
 _OF_FILES = ("mesh", "heightmap")  # a picture without them is better than no flight
 

@@ -45,7 +45,7 @@ class VisionAgent(TrajectoryAgent):
             str, Option("a name, or a folder with an adapter.yaml", names=adapters.names)
         ] = "orb",
         latency_ms: Annotated[
-            float, Option("from exposure to estimator", unit="ms", least=0.0, most=200.0)
+            float, Option("from exposure to estimator", unit="ms", minimum=0.0, maximum=200.0)
         ] = LATENCY_MS,
         gps_off: Annotated[bool, Option("disable GNSS in the estimator")] = True,
         on_event: Callable[..., None] | None = None,

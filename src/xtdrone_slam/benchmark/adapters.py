@@ -16,7 +16,7 @@ from xtdrone_core.scenario.options import Option, checked, number
 from ..errors import SlamError
 from . import link
 
-_DECLARES = "default", "meaning", "unit", "least", "most"  # keys of a declared parameter
+_DECLARES = "default", "meaning", "unit", "minimum", "maximum"  # keys of a declared parameter
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,9 @@ def _argument(name: str, value: object) -> Argument:
         if key not in _DECLARES:
             raise SlamError(unknown_name(f"key of parameter {name}", key, _DECLARES))
     limits = {
-        key: number(f"{key} of {name}", given[key]) for key in ("least", "most") if key in given
+        key: number(f"{key} of {name}", given[key])
+        for key in ("minimum", "maximum")
+        if key in given
     }
     return Argument(
         name,

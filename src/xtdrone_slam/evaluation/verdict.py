@@ -25,22 +25,29 @@ class Limits:
     """Limits of a good run; docs/slam.md gives the reasons."""
 
     ape_percent: float = option(
-        1.0, "highest RMSE of the APE translation, in per cent of the path", least=0.0, most=1e6
+        1.0,
+        "highest RMSE of the APE translation, in per cent of the path",
+        minimum=0.0,
+        maximum=1e6,
     )
     ape_least_m: float = option(
-        0.05, "RMSE of the APE translation that is good on any path", unit="m", least=0.0, most=1e6
+        0.05,
+        "RMSE of the APE translation that is good on any path",
+        unit="m",
+        minimum=0.0,
+        maximum=1e6,
     )
     ape_deg: float = option(
-        5.0, "highest RMSE of the APE rotation", unit="deg", least=0.0, most=180.0
+        5.0, "highest RMSE of the APE rotation", unit="deg", minimum=0.0, maximum=180.0
     )
     complete_percent: float = option(
-        95.0, "lowest percentage of the pairs that arrived with a pose", least=0.0, most=100.0
+        95.0, "lowest percentage of the pairs that arrived with a pose", minimum=0.0, maximum=100.0
     )
     dropped_percent: float = option(
         1.0,
         "highest percentage of the pairs that arrived that may be dropped",
-        least=0.0,
-        most=100.0,
+        minimum=0.0,
+        maximum=100.0,
     )
 
     def changed(self, values: dict[str, Any]) -> "Limits":

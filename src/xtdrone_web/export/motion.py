@@ -105,7 +105,7 @@ def joint_motion(vehicle: Vehicle, actuator: np.ndarray) -> dict[int, tuple]:
     return motions
 
 
-def angles(speed: np.ndarray, rate: float, most: float = np.inf) -> np.ndarray:
+def angles(speed: np.ndarray, rate: float, maximum: float = np.inf) -> np.ndarray:
     """Angles (K,) of a rotor at speeds (K,) [rad/s], from key frame to key frame at most so far."""
-    steps = np.clip(speed[:-1] / rate, -most, most)
+    steps = np.clip(speed[:-1] / rate, -maximum, maximum)
     return np.concatenate([[0.0], np.cumsum(steps)])

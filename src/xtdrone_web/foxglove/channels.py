@@ -55,15 +55,15 @@ class Channels:
             names: Names of the vehicles.
             sensors: Cameras and lidars, as RenderedSensors.describe() gives them.
         """
-        c, self._m, self._names = foxglove.channels, foxglove.messages, list(names)
-        self._tf = c.FrameTransformsChannel("/tf", context=context)
-        self._scene = c.SceneUpdateChannel("/scene", context=context)
-        self._log = c.LogChannel("/log", context=context)
+        channels, self._messages, self._names = foxglove.channels, foxglove.messages, list(names)
+        self._tf = channels.FrameTransformsChannel("/tf", context=context)
+        self._scene = channels.SceneUpdateChannel("/scene", context=context)
+        self._log = channels.LogChannel("/log", context=context)
         self._pose, self._estimate = (
-            [c.PoseInFrameChannel(f"/{name}/{what}", context=context) for name in names]
+            [channels.PoseInFrameChannel(f"/{name}/{what}", context=context) for name in names]
             for what in ("pose", "estimate")
         )
-        self._fix = [c.LocationFixChannel(f"/{name}/fix", context=context) for name in names]
+        self._fix = [channels.LocationFixChannel(f"/{name}/fix", context=context) for name in names]
         self._state = [
             foxglove.Channel(f"/{name}/{STATE}", schema=STATE_SCHEMA, context=context)
             for name in names
@@ -73,7 +73,11 @@ class Channels:
         for each in sensors:
             topic = f"/{each['vehicle']}/{each['sensor']}"
             for array in each["arrays"]:
-                kind = c.LaserScanChannel if each["kind"] == "lidar" else c.RawImageChannel
+                kind = (
+                    channels.LaserScanChannel
+                    if each["kind"] == "lidar"
+                    else channels.RawImageChannel
+                )
                 self._images[f"{topic}/{array[0]}"] = kind(f"{topic}/{array[0]}", context=context)
 
     @property
@@ -85,9 +89,9 @@ class Channels:
         """Sends true poses of all vehicles, and once a second those of their sensors."""
         if not self._tf.has_sinks():
             return
-        m, stamp = self._m, self._stamp(t_us)
+        messages, stamp = self._messages, self._stamp(t_us)
         transforms = [
-            m.FrameTransform(
+            messages.FrameTransform(
                 timestamp=stamp,
                 parent_frame_id="world",
                 child_frame_id=name,
@@ -100,7 +104,7 @@ class Channels:
         ]
         if t_us % 1_000_000 == 0:
             transforms += [
-                m.FrameTransform(
+                messages.FrameTransform(
                     timestamp=stamp,
                     parent_frame_id=vehicle,
                     child_frame_id=f"{vehicle}/{sensor}",
@@ -109,7 +113,7 @@ class Channels:
                 )
                 for (vehicle, sensor), each in self._sensors.items()
             ]
-        self._tf.log(m.FrameTransforms(transforms=transforms), log_time=t_us * 1000)
+        self._tf.log(messages.FrameTransforms(transforms=transforms), log_time=t_us * 1000)
 
     def states(
         self,
@@ -125,10 +129,10 @@ class Channels:
             for i, channel in enumerate(channels):
                 if channel.has_sinks():
                     channel.log(
-                        self._m.PoseInFrame(
+                        self._messages.PoseInFrame(
                             timestamp=self._stamp(t_us),
                             frame_id="world",
-                            pose=self._m.Pose(
+                            pose=self._messages.Pose(
                                 position=self._vector(pos[i]), orientation=self._turn(quat[i])
                             ),
                         ),
@@ -161,45 +165,45 @@ class Channels:
             if channel.has_sinks() and sensors.gps_fix[i] >= 3 and any(places[i]):
                 east, up = float(sensors.gps_eph[i]) ** 2, float(sensors.gps_epv[i]) ** 2
                 channel.log(
-                    self._m.LocationFix(
+                    self._messages.LocationFix(
                         timestamp=self._stamp(t_us),
                         frame_id=self._names[i],
                         latitude=places[i][0],
                         longitude=places[i][1],
                         altitude=float(sensors.gps_alt[i]),
                         position_covariance=[east, 0.0, 0.0, 0.0, east, 0.0, 0.0, 0.0, up],
-                        position_covariance_type=self._m.LocationFixPositionCovarianceType.DiagonalKnown,
+                        position_covariance_type=self._messages.LocationFixPositionCovarianceType.DiagonalKnown,
                     ),
                     log_time=t_us * 1000,
                 )
 
     def text(self, t_us: int, severity: int, who: str, text: str) -> None:
         """Sends an event or a message of a flight stack."""
-        level = getattr(self._m.LogLevel, _LEVELS[min(max(severity, 0), 7)])
+        level = getattr(self._messages.LogLevel, _LEVELS[min(max(severity, 0), 7)])
         self._log.log(
-            self._m.Log(timestamp=self._stamp(t_us), level=level, message=text, name=who),
+            self._messages.Log(timestamp=self._stamp(t_us), level=level, message=text, name=who),
             log_time=t_us * 1000,
         )
 
     def models(self, t_us: int, world: World, vehicles: Sequence[Vehicle]) -> None:
         """Sends the world's and the vehicles' shapes, as glTF."""
-        m = self._m
+        messages = self._messages
         shapes = [("world", scene.world_file(world))]
         shapes += [
             (name, scene.vehicle_file(model))
             for name, model in zip(self._names, vehicles, strict=True)
         ]
         self._scene.log(
-            m.SceneUpdate(
+            messages.SceneUpdate(
                 entities=[
-                    m.SceneEntity(
+                    messages.SceneEntity(
                         timestamp=self._stamp(t_us),
                         frame_id=frame,
                         id=frame,
                         frame_locked=True,
                         models=[
-                            m.ModelPrimitive(
-                                pose=m.Pose(
+                            messages.ModelPrimitive(
+                                pose=messages.Pose(
                                     position=self._vector((0.0, 0.0, 0.0)),
                                     orientation=self._turn((0.0, 0.0, 0.0, 1.0)),
                                 ),
@@ -231,13 +235,13 @@ class Channels:
     def _scan(self, reading: Reading, frame: str, ranges: np.ndarray) -> SdkObject:
         lidar = self._sensors[reading.vehicle, reading.sensor]["parameters"][0]
         row = ranges[len(ranges) // 2]  # the middle one of a scanner in space
-        return self._m.LaserScan(
+        return self._messages.LaserScan(
             timestamp=self._stamp(reading.t_us),
             frame_id=frame,
             ranges=row.tolist(),
             start_angle=lidar["min_angle"],
             end_angle=lidar["max_angle"],
-            pose=self._m.Pose(
+            pose=self._messages.Pose(
                 position=self._vector((0.0, 0.0, 0.0)), orientation=self._turn((0.0, 0.0, 0.0, 1.0))
             ),
         )
@@ -245,7 +249,7 @@ class Channels:
     def _image(self, reading: Reading, frame: str, array: np.ndarray) -> SdkObject:
         encoding = "rgb8" if array.ndim == 3 else "32FC1" if array.dtype.kind == "f" else "mono8"
         data = np.ascontiguousarray(array, dtype="<f4" if encoding == "32FC1" else np.uint8)
-        return self._m.RawImage(
+        return self._messages.RawImage(
             timestamp=self._stamp(reading.t_us),
             frame_id=frame,
             width=array.shape[1],
@@ -256,13 +260,13 @@ class Channels:
         )
 
     def _stamp(self, t_us: int) -> SdkObject:
-        return self._m.Timestamp(t_us // 1_000_000, t_us % 1_000_000 * 1000)
+        return self._messages.Timestamp(t_us // 1_000_000, t_us % 1_000_000 * 1000)
 
     def _vector(self, values: Sequence[float]) -> SdkObject:
-        return self._m.Vector3(x=values[0], y=values[1], z=values[2])
+        return self._messages.Vector3(x=values[0], y=values[1], z=values[2])
 
     def _turn(self, quat: Sequence[float]) -> SdkObject:
-        return self._m.Quaternion(x=quat[0], y=quat[1], z=quat[2], w=quat[3])
+        return self._messages.Quaternion(x=quat[0], y=quat[1], z=quat[2], w=quat[3])
 
 
 def _json(value: float) -> float | None:

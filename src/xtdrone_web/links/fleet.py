@@ -189,22 +189,24 @@ class FleetLink:
         for box in self._inboxes.get((i, kind), ()):
             box.put(message)
 
-    def _heartbeat(self, i: int, m: Message) -> None:
-        if m.get_srcComponent() == mavlink.MAV_COMP_ID_AUTOPILOT1:
+    def _heartbeat(self, i: int, message: Message) -> None:
+        if message.get_srcComponent() == mavlink.MAV_COMP_ID_AUTOPILOT1:
             self.heard[i] = time.monotonic()
 
-    def _status(self, i: int, m: Message) -> None:
-        self.battery[i] = m.battery_remaining / 100 if m.battery_remaining >= 0 else math.nan
+    def _status(self, i: int, message: Message) -> None:
+        self.battery[i] = (
+            message.battery_remaining / 100 if message.battery_remaining >= 0 else math.nan
+        )
 
-    def _current(self, i: int, m: Message) -> None:
-        self.mission_seq[i] = m.seq
+    def _current(self, i: int, message: Message) -> None:
+        self.mission_seq[i] = message.seq
 
-    def _text(self, i: int, m: Message) -> None:
-        whole = self._texts.pop((i, m.id), "") + m.text if m.id else m.text
-        if m.id and len(m.text) >= _TEXT_LENGTH:
-            self._texts[i, m.id] = whole
+    def _text(self, i: int, message: Message) -> None:
+        whole = self._texts.pop((i, message.id), "") + message.text if message.id else message.text
+        if message.id and len(message.text) >= _TEXT_LENGTH:
+            self._texts[i, message.id] = whole
         else:
-            self._on_text(i, m.severity, whole.strip())
+            self._on_text(i, message.severity, whole.strip())
 
 
 class _VehicleTransport:

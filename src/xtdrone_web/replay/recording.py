@@ -89,21 +89,21 @@ def grid(begin_s: float, end_s: float, n: int) -> np.ndarray:
     Raises:
         WebError: The times are none of a flight.
     """
-    most = max(2, _MAX_TABLE // (n * VEHICLE.itemsize))
+    maximum = max(2, _MAX_TABLE // (n * VEHICLE.itemsize))
     length = end_s - begin_s
     if not (np.isfinite(begin_s) and 0.0 <= length < 1e7):
         raise WebError(
             f"it has times from {begin_s:g} s to {end_s:g} s, which are none of a "
             "flight: give another recording"
         )
-    count = min(int(length / STEP_S) + 1, most)
+    count = min(int(length / STEP_S) + 1, maximum)
     return begin_s + np.linspace(0.0, length, max(count, 1))
 
 
 def thinned(t_s: np.ndarray, n: int) -> slice:
     """Returns the rows of a log that are kept, so that the table does not grow too large."""
-    most = max(2, _MAX_TABLE // (n * VEHICLE.itemsize))
-    return slice(None, None, -(-len(t_s) // most))
+    maximum = max(2, _MAX_TABLE // (n * VEHICLE.itemsize))
+    return slice(None, None, -(-len(t_s) // maximum))
 
 
 def empty(rows: int, n: int) -> np.ndarray:

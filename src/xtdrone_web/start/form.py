@@ -77,7 +77,7 @@ def description() -> dict[str, Any]:
     return {
         "options": options,
         "groups": [*GROUPS, "More"],
-        "most": MAX,
+        "maximum": MAX,
         "agents": listing.agents(),
         "engines": listing.engines(),
         "autopilots": listing.autopilots(),

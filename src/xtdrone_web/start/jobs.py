@@ -21,7 +21,7 @@ from ..links.world_control import WorldControl
 
 MAX_LINES = 2000  # lines of a console that are kept
 _MAX_LINE = 2000  # characters of a line
-_ENDED = 24  # jobs that are remembered after their end
+_MAX_ENDED = 24  # ended jobs that are remembered
 _INTERRUPT_S, _TERMINATE_S = 20.0, 5.0  # time that a job gets to end [s]
 _LINK = re.compile(r"(http://[\w.:\[\]]+/\S*)")
 _TOKEN = re.compile(r"#token=\S+")
@@ -59,11 +59,11 @@ class Job:
         self.reading: asyncio.Task[None] | None = None
         self.clock: dict[str, float] = {}
         self._world = WorldControl(instance or 0, instance is not None)
-        self._looking = False
+        self._polling = False
 
     @property
     def running(self) -> bool:
-        """Tells whether it has not ended."""
+        """Whether it has not ended."""
         return not self.ended
 
     def state(self) -> str:
@@ -91,21 +91,21 @@ class Job:
         self.lines.append(_TOKEN.sub("", one_line(line.rpartition("\r")[2])[:_MAX_LINE]))
         self.line_count += 1
 
-    def look(self) -> None:
+    def poll_clock(self) -> None:
         """Asks for the clock of a simulation in a thread; `clock` has it at the next call."""
-        if self.kind == "simulation" and self.link and self.running and not self._looking:
-            self._looking = True
+        if self.kind == "simulation" and self.link and self.running and not self._polling:
+            self._polling = True
             asyncio.get_running_loop().run_in_executor(None, self._ask_clock)
 
     def _ask_clock(self) -> None:
         with contextlib.suppress(WebError):  # it is ending, or not there yet
             status = self._world.ask("status")
             self.clock = {"t": status["t_us"] * 1e-6, "factor": status["real_time_factor_now"]}
-        self._looking = False
+        self._polling = False
 
     def status(self, pilot: bool) -> "JobStatus":
         """Returns its state for a page; links with a token are for pilots."""
-        self.look()
+        self.poll_clock()
         shown = self.watch_link or _TOKEN.sub("", self.link)
         return JobStatus(
             number=self.number,
@@ -185,7 +185,7 @@ class Jobs:
         job = Job(self._count, kind, title, instance, process)
         self._jobs[job.number] = job
         job.reading = asyncio.create_task(_read(job, then))
-        for old in [each for each in self._jobs.values() if not each.running][:-_ENDED]:
+        for old in [each for each in self._jobs.values() if not each.running][:-_MAX_ENDED]:
             del self._jobs[old.number]
         return job
 

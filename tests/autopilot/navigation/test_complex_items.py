@@ -1,6 +1,7 @@
 """QGroundControl's complex items: what the vehicle gets for them."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -56,7 +57,7 @@ def transects(kind, items=None, version=1):
     return {
         "type": "ComplexItem",
         "complexItemType": kind,
-        "version": 5,
+        "version": 5 if kind == "survey" else 2,
         "TransectStyleComplexItem": inner,
     }
 
@@ -105,7 +106,7 @@ def test_a_landing_pattern_may_use_a_waypoint_speed_and_camera(read):
             2,
             useLoiterToAlt=False,
             useDoChangeSpeed=True,
-            finalApproachSpeed=14,
+            finalApproachSpeed=14.9,  # which is sent as a whole number
             stopTakingPhotos=True,
             stopVideoPhotos=True,
         )
@@ -183,8 +184,8 @@ def without(entry, key):
     [
         (transects("survey"), "'survey' has no Items.*save the plan again in QGroundControl"),
         (transects("CorridorScan"), "'CorridorScan' has no Items"),
-        (transects("survey", [], 7), "'survey': version 7 is not supported, 1 and 2 are"),
-        (landing("fwLandingPattern", 3), "'fwLandingPattern': version 3 is not supported, 2 and 1"),
+        (transects("survey", [], 7), "'survey': version 7 is not supported, 1, 2 are"),
+        (landing("fwLandingPattern", 3), "'fwLandingPattern': version 3 is not supported, 1, 2"),
         (landing("vtolLandingPattern", 2), "version 2 is not supported, 1 is"),
         (structure(version=2), "'StructureScan': version 2 is not supported, 3 is"),
         (without(landing("fwLandingPattern", 2), "loiterRadius"), "has no loiterRadius"),
@@ -220,3 +221,58 @@ def test_places_apart_from_the_parameters_are_read(read):
 def test_waypoints_of_a_scan_are_apart(read):
     places = [local(item) for item in read(structure()) if item.command == 16]
     assert all(a != b for a, b in itertools.pairwise(places[1:6]))
+
+
+@pytest.mark.parametrize(
+    "kind, version, said",
+    [
+        ("survey", 9, "version 9 is not supported, 2, 3, 4, 5 are"),
+        ("survey", 3, "is of a version before 4, which has no waypoints"),
+        ("CorridorScan", 1, "version 1 is not supported, 2 is"),
+    ],
+)
+def test_versions_of_surveys_and_corridors_are_qgroundcontrol_s(read, kind, version, said):
+    entry = {**transects(kind, [plan_data.item(16)]), "version": version}
+    with pytest.raises(AutopilotError, match=said):
+        read(entry)
+
+
+def test_a_mission_file_before_plans_is_read(tmp_path):
+    """As QGroundControl wrote them before version 3.2, with a doJump by the item's id."""
+
+    def item(number, command, place, *params):
+        named = {f"param{k}": value for k, value in enumerate(params, 1)}
+        return {
+            "type": "missionItem",
+            "id": number,
+            "command": command,
+            "frame": ABOVE_HOME,
+            "autoContinue": True,
+            "coordinate": [*plan_data.place(*place), 10],
+            **named,
+        }
+
+    items = [
+        item(1, 22, (0, 0), 15, 0, 0, 0),
+        item(2, 16, (30, 0), 0, 0, 0, 0),
+        item(3, 177, (0, 0), 2, 1, 0, 0),
+        item(4, 21, (0, 0), 0, 0, 0, 0),
+    ]
+    data = {
+        "MAV_AUTOPILOT": 12,
+        "complexItems": [],
+        "groundStation": "QGroundControl",
+        "items": items,
+        "plannedHomePosition": item(0, 16, (0, 0), 0, 0, 0, 0),
+        "version": "1.0",
+    }
+    path = tmp_path / "old.mission"
+    path.write_text(json.dumps(data))
+    plan = load(path)
+    assert [each.command for each in plan.items[MISSION]] == [22, 16, 177, 21]
+    assert local(plan.items[MISSION][1]) == pytest.approx((30, 0), abs=0.02)
+    assert plan.items[MISSION][2].params[:2] == (1.0, 1.0)  # to the item with id 2
+    assert plan.home == pytest.approx((*plan_data.ORIGIN, 10))
+    path.write_text(json.dumps({**data, "complexItems": [{"type": "survey"}]}))
+    with pytest.raises(AutopilotError, match="has surveys of an old form"):
+        load(path)

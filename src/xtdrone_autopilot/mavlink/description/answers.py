@@ -48,9 +48,9 @@ class Answers:
 
     @on_request("FLIGHT_INFORMATION")
     def _flight_information(self, i: int, params: Sequence[float]) -> list:
-        v = self._status[i]
-        armed = int(v["armed_t"]) if v["armed"] else 0
-        flying = int(v["landed_t"]) if v["armed"] and not v["landed"] else 0
+        status = self._status[i]
+        armed = int(status["armed_t"]) if status["armed"] else 0
+        flying = int(status["landed_t"]) if status["armed"] and not status["landed"] else 0
         return [mavlink.MAVLink_flight_information_message(self._ms, armed, flying, 0)]
 
     @on_request("STORAGE_INFORMATION")

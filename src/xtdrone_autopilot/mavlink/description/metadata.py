@@ -43,17 +43,17 @@ def files() -> dict[str, bytes]:
     return found
 
 
-def _described(p: Parameter) -> dict[str, Any]:
+def _described(parameter: Parameter) -> dict[str, Any]:
     row = {
-        "name": p.name,
-        "type": "Int32" if p.type is int else "Float",
-        "default": p.default,
-        "min": p.min,
-        "max": p.max,
-        "group": p.group,
-        "shortDesc": p.description,
-        "longDesc": "" if p.effect else "Without effect in this flight stack.",
-        "units": p.unit,
+        "name": parameter.name,
+        "type": "Int32" if parameter.type is int else "Float",
+        "default": parameter.default,
+        "min": parameter.min,
+        "max": parameter.max,
+        "group": parameter.group,
+        "shortDesc": parameter.description,
+        "longDesc": "" if parameter.effect else "Without effect in this flight stack.",
+        "units": parameter.unit,
     }
     return {
         key: value

@@ -33,7 +33,7 @@ BURST = 20  # messages that answer one burst request; the client then requests m
 _BLOCK = 1 << 20  # bytes read at once for a checksum
 _SESSIONS = 8 * MAX_PEERS  # most sessions of all vehicles together
 
-_OF_ERRNO = {
+_ERRNO_ERRORS = {
     errno.EEXIST: bytes((FtpError.FILEEXISTS,)),
     errno.ENOENT: bytes((FtpError.FILENOTFOUND,)),
 }
@@ -107,7 +107,9 @@ class FileServer:
                 (
                     Opcode.NAK,
                     offset,
-                    _OF_ERRNO.get(error.errno or 0, bytes((FtpError.FAILERRNO, error.errno or 0))),
+                    _ERRNO_ERRORS.get(
+                        error.errno or 0, bytes((FtpError.FAILERRNO, error.errno or 0))
+                    ),
                 )
             ]
         for k, (kind, at, data) in enumerate(parts):
@@ -140,10 +142,8 @@ class FileServer:
             return [(Opcode.ACK, offset, self._read(key, offset, size or DATA_SIZE))]
         if opcode == Opcode.BURSTREADFILE:
             size = size or DATA_SIZE
-            found = self._read(key, offset, BURST * size)
-            return [
-                (Opcode.ACK, offset + k, found[k : k + size]) for k in range(0, len(found), size)
-            ]
+            data = self._read(key, offset, BURST * size)
+            return [(Opcode.ACK, offset + k, data[k : k + size]) for k in range(0, len(data), size)]
         if opcode == Opcode.WRITEFILE:
             self._write(key, offset, data)
             return [(Opcode.ACK, offset, struct.pack("<I", len(data)))]

@@ -63,20 +63,20 @@ class DeviceStreams:
         return np.where(there & self._status["armed"][:, None], np.clip(commands, 0.0, 1.0), 0.0)
 
     @streams("ESC_INFO", ground_station=1, offboard=10, where=_has_batch, batches=3)
-    def _esc_info(self, m: np.ndarray, t_us: int, batch: int) -> None:
-        m["index"], m["time_usec"] = BATCH * batch, t_us
-        m["count"] = self.rotors
-        m["info"] = (1 << np.minimum(self.rotors, 8)) - 1  # all are online
-        m["temperature"] = 100 * (_AMBIENT + _KELVIN * self._rotor_commands(batch))
+    def _esc_info(self, message: np.ndarray, t_us: int, batch: int) -> None:
+        message["index"], message["time_usec"] = BATCH * batch, t_us
+        message["count"] = self.rotors
+        message["info"] = (1 << np.minimum(self.rotors, 8)) - 1  # all are online
+        message["temperature"] = 100 * (_AMBIENT + _KELVIN * self._rotor_commands(batch))
 
     @streams("ESC_STATUS", ground_station=1, offboard=10, where=_has_batch, batches=3)
-    def _esc_status(self, m: np.ndarray, t_us: int, batch: int) -> None:
+    def _esc_status(self, message: np.ndarray, t_us: int, batch: int) -> None:
         commands = self._rotor_commands(batch)
-        m["index"], m["time_usec"] = BATCH * batch, t_us
-        m["rpm"] = _RPM * commands
-        m["voltage"] = self._battery.voltage[:, None]
+        message["index"], message["time_usec"] = BATCH * batch, t_us
+        message["rpm"] = _RPM * commands
+        message["voltage"] = self._battery.voltage[:, None]
         armed = self._status["armed"][:, None]
-        m["current"] = np.where(armed, _IDLE_AMPERE + _AMPERE * commands, 0.0)
+        message["current"] = np.where(armed, _IDLE_AMPERE + _AMPERE * commands, 0.0)
 
     def watch(self) -> None:
         """Follows the IMU; call it at each tick of the streams."""
@@ -85,6 +85,8 @@ class DeviceStreams:
         )
 
     @streams("VIBRATION", ground_station=0.1, offboard=0.5, bridge=False)
-    def _vibration_metrics(self, m: np.ndarray, t_us: int) -> None:
-        m["time_usec"] = t_us
-        m["vibration_y"], m["vibration_z"] = self._vibration.T  # x is coning, which is none here
+    def _vibration_metrics(self, message: np.ndarray, t_us: int) -> None:
+        message["time_usec"] = t_us
+        message["vibration_y"], message["vibration_z"] = (
+            self._vibration.T
+        )  # x is coning, which is none here

@@ -51,31 +51,33 @@ def estimated_motion(
         out: (N,) of MOTION, written.
     """
     for i in range(out.shape[0]):
-        m = out[i]
-        to_ned(pos[i], m.ned)
-        to_ned(vel[i], m.ned_vel)
-        to_frd(ang_vel[i], m.frd_rate)
-        quat_to_ned(quat[i], m.quat)
-        m.euler[0], m.euler[1], m.euler[2] = to_euler(m.quat[1], m.quat[2], m.quat[3], m.quat[0])
-        m.geo[0], m.geo[1] = to_geodetic(pos[i, 0], pos[i, 1], origin[0], origin[1])
-        m.geo[2] = pos[i, 2] + origin[2]
-        to_ned(status[i].home, m.home)
+        row = out[i]
+        to_ned(pos[i], row.ned)
+        to_ned(vel[i], row.ned_vel)
+        to_frd(ang_vel[i], row.frd_rate)
+        quat_to_ned(quat[i], row.quat)
+        row.euler[0], row.euler[1], row.euler[2] = to_euler(
+            row.quat[1], row.quat[2], row.quat[3], row.quat[0]
+        )
+        row.geo[0], row.geo[1] = to_geodetic(pos[i, 0], pos[i, 1], origin[0], origin[1])
+        row.geo[2] = pos[i, 2] + origin[2]
+        to_ned(status[i].home, row.home)
 
 
 @njit
 def fill_global_position(motion: np.ndarray, ms: int, out: np.ndarray) -> None:
     """GLOBAL_POSITION_INT of MOTION (N,) at a time [ms]."""
     for i in range(out.shape[0]):
-        m, o = motion[i], out[i]
-        o.time_boot_ms = ms
-        o.lat = np.int32(np.rint(m.geo[0] * _DEGREES * 1e7))
-        o.lon = np.int32(np.rint(m.geo[1] * _DEGREES * 1e7))
-        o.alt = np.int32(np.rint(m.geo[2] * 1e3))
-        o.relative_alt = np.int32(np.rint((m.home[2] - m.ned[2]) * 1e3))
-        o.vx = _centimetres(m.ned_vel[0])
-        o.vy = _centimetres(m.ned_vel[1])
-        o.vz = _centimetres(m.ned_vel[2])
-        o.hdg = np.uint16(np.rint(m.euler[2] * _DEGREES % 360.0 * 100.0) % 36000.0)
+        vehicle_motion, row = motion[i], out[i]
+        row.time_boot_ms = ms
+        row.lat = np.int32(np.rint(vehicle_motion.geo[0] * _DEGREES * 1e7))
+        row.lon = np.int32(np.rint(vehicle_motion.geo[1] * _DEGREES * 1e7))
+        row.alt = np.int32(np.rint(vehicle_motion.geo[2] * 1e3))
+        row.relative_alt = np.int32(np.rint((vehicle_motion.home[2] - vehicle_motion.ned[2]) * 1e3))
+        row.vx = _centimetres(vehicle_motion.ned_vel[0])
+        row.vy = _centimetres(vehicle_motion.ned_vel[1])
+        row.vz = _centimetres(vehicle_motion.ned_vel[2])
+        row.hdg = np.uint16(np.rint(vehicle_motion.euler[2] * _DEGREES % 360.0 * 100.0) % 36000.0)
 
 
 @njit
@@ -88,14 +90,14 @@ def fill_attitude_target(status: np.ndarray, ms: int, out: np.ndarray) -> None:
     """ATTITUDE_TARGET of the set-points in VEHICLE_STATUS (N,) at a time [ms]."""
     quat, rates = np.empty(4), np.empty(3)
     for i in range(out.shape[0]):
-        p, o = status[i], out[i]
-        o.time_boot_ms = ms
-        quat_to_ned(p.sp_quat, quat)
-        to_frd(p.sp_rates, rates)
+        vehicle, row = status[i], out[i]
+        row.time_boot_ms = ms
+        quat_to_ned(vehicle.sp_quat, quat)
+        to_frd(vehicle.sp_rates, rates)
         for k in range(4):
-            o.q[k] = quat[k]
-        o.body_roll_rate, o.body_pitch_rate, o.body_yaw_rate = rates[0], rates[1], rates[2]
-        o.thrust = thrust_normalised(p, p.sp_thrust)
+            row.q[k] = quat[k]
+        row.body_roll_rate, row.body_pitch_rate, row.body_yaw_rate = rates[0], rates[1], rates[2]
+        row.thrust = thrust_normalised(vehicle, vehicle.sp_thrust)
 
 
 @njit
@@ -108,17 +110,17 @@ def fill_position_target(
     """
     pos, vel, acc = np.empty(3), np.empty(3), np.empty(3)
     for i in range(out.shape[0]):
-        p, o = status[i], out[i]
-        to_ned(p.sp_pos, pos)
-        to_ned(p.sp_vel, vel)
-        to_ned(p.sp_acc, acc)
-        o.time_boot_ms, o.coordinate_frame = ms, frame
-        o.x, o.y, o.z = pos[0], pos[1], pos[2]
-        o.vx, o.vy, o.vz = vel[0], vel[1], vel[2]
-        o.afx, o.afy, o.afz = acc[0], acc[1], acc[2]
-        o.type_mask = _open(pos) | _open(vel) << 3 | _open(acc) << 6
-        o.yaw = heading(p.sp_yaw) if math.isfinite(p.sp_yaw) else motion[i].euler[2]
-        o.yaw_rate = -p.sp_yaw_rate if math.isfinite(p.sp_yaw_rate) else 0.0
+        vehicle, row = status[i], out[i]
+        to_ned(vehicle.sp_pos, pos)
+        to_ned(vehicle.sp_vel, vel)
+        to_ned(vehicle.sp_acc, acc)
+        row.time_boot_ms, row.coordinate_frame = ms, frame
+        row.x, row.y, row.z = pos[0], pos[1], pos[2]
+        row.vx, row.vy, row.vz = vel[0], vel[1], vel[2]
+        row.afx, row.afy, row.afz = acc[0], acc[1], acc[2]
+        row.type_mask = _open(pos) | _open(vel) << 3 | _open(acc) << 6
+        row.yaw = heading(vehicle.sp_yaw) if math.isfinite(vehicle.sp_yaw) else motion[i].euler[2]
+        row.yaw_rate = -vehicle.sp_yaw_rate if math.isfinite(vehicle.sp_yaw_rate) else 0.0
 
 
 @njit

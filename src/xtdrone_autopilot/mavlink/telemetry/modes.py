@@ -27,15 +27,15 @@ class ModeStreams:
         self._status, self._events = reported.status, reported.events
 
     @streams("CURRENT_MODE", ground_station=0.5, offboard=0.5, bridge=False)
-    def _current_mode(self, m: np.ndarray, t_us: int) -> None:
+    def _current_mode(self, message: np.ndarray, t_us: int) -> None:
         state = self._status["nav_state"]
-        m["standard_mode"] = STANDARD[state]
-        m["custom_mode"] = m["intended_custom_mode"] = CUSTOM[state]
+        message["standard_mode"] = STANDARD[state]
+        message["custom_mode"] = message["intended_custom_mode"] = CUSTOM[state]
 
     @streams("CURRENT_EVENT_SEQUENCE", ground_station=1 / 3, offboard=1 / 3, bridge=False)
-    def _event_sequence(self, m: np.ndarray, t_us: int) -> None:
-        m["sequence"] = self._events.sequence
-        m["flags"] = ~self._events.begun()  # bit 1: the count has begun anew
+    def _event_sequence(self, message: np.ndarray, t_us: int) -> None:
+        message["sequence"] = self._events.sequence
+        message["flags"] = ~self._events.begun()  # bit 1: the count has begun anew
 
 
 def available_modes(number: int) -> list:

@@ -16,9 +16,9 @@ class OriginStreams:
         self._origins: LocalOrigins = reported.local_origins
 
     @streams("GPS_GLOBAL_ORIGIN")
-    def _gps_global_origin(self, m: np.ndarray, t_us: int) -> None:
+    def _gps_global_origin(self, message: np.ndarray, t_us: int) -> None:
         lat, lon, alt = self._origins.places.T
-        m["latitude"] = np.rint(np.degrees(lat) * 1e7)
-        m["longitude"] = np.rint(np.degrees(lon) * 1e7)
-        m["altitude"] = np.rint(alt * 1e3)
-        m["time_usec"] = t_us
+        message["latitude"] = np.rint(np.degrees(lat) * 1e7)
+        message["longitude"] = np.rint(np.degrees(lon) * 1e7)
+        message["altitude"] = np.rint(alt * 1e3)
+        message["time_usec"] = t_us

@@ -47,37 +47,45 @@ class RemoteIdStreams:
         self._geoid = geoid_height(*self._origin[:2])
 
     @streams("OPEN_DRONE_ID_LOCATION", ground_station=1, offboard=1, bridge=False, where=_has_fix)
-    def _location(self, m: np.ndarray, t_us: int) -> None:
-        s, p = self.readings.sensors, self.status
-        m["status"] = np.where(
-            p["landed"], mavlink.MAV_ODID_STATUS_GROUND, mavlink.MAV_ODID_STATUS_AIRBORNE
+    def _location(self, message: np.ndarray, t_us: int) -> None:
+        sensors, status = self.readings.sensors, self.status
+        message["status"] = np.where(
+            status["landed"], mavlink.MAV_ODID_STATUS_GROUND, mavlink.MAV_ODID_STATUS_AIRBORNE
         )
-        m["status"][p["armed"] & self._failsafes.active()] = mavlink.MAV_ODID_STATUS_EMERGENCY
-        vel = enu_ned(s.gps_vel)
-        m["direction"] = 100 * (np.rint(np.degrees(np.arctan2(vel[:, 1], vel[:, 0]))) % 360)
-        m["speed_horizontal"] = np.minimum(100 * np.hypot(vel[:, 0], vel[:, 1]), 25425)
-        m["speed_vertical"] = np.clip(np.rint(-100 * vel[:, 2]), -6200, 6200)
-        m["latitude"] = np.rint(np.degrees(s.gps_lat) * 1e7)
-        m["longitude"] = np.rint(np.degrees(s.gps_lon) * 1e7)
-        m["altitude_barometric"] = [height_of_pressure(p) for p in s.baro_pressure]
-        m["altitude_geodetic"] = np.rint(s.gps_alt)
-        m["height"] = np.where(
-            p["home_set"], self._estimator.pos[:, 2] - p["home"][:, 2], _UNKNOWN_HEIGHT
+        message["status"][status["armed"] & self._failsafes.active()] = (
+            mavlink.MAV_ODID_STATUS_EMERGENCY
         )
-        m["horizontal_accuracy"] = _class_of(s.gps_eph, _HORIZONTAL)
-        m["vertical_accuracy"] = _class_of(s.gps_epv, _VERTICAL)
-        m["barometer_accuracy"], m["speed_accuracy"] = 1, _SPEED_0_3
-        m["timestamp"] = s.gps_t_us // 1000 % 3_600_000 * 1e-3
-        m["timestamp_accuracy"] = _TIME_1_S
+        vel = enu_ned(sensors.gps_vel)
+        message["direction"] = 100 * (np.rint(np.degrees(np.arctan2(vel[:, 1], vel[:, 0]))) % 360)
+        message["speed_horizontal"] = np.minimum(100 * np.hypot(vel[:, 0], vel[:, 1]), 25425)
+        message["speed_vertical"] = np.clip(np.rint(-100 * vel[:, 2]), -6200, 6200)
+        message["latitude"] = np.rint(np.degrees(sensors.gps_lat) * 1e7)
+        message["longitude"] = np.rint(np.degrees(sensors.gps_lon) * 1e7)
+        message["altitude_barometric"] = [
+            height_of_pressure(status) for status in sensors.baro_pressure
+        ]
+        message["altitude_geodetic"] = np.rint(sensors.gps_alt)
+        message["height"] = np.where(
+            status["home_set"], self._estimator.pos[:, 2] - status["home"][:, 2], _UNKNOWN_HEIGHT
+        )
+        message["horizontal_accuracy"] = _class_of(sensors.gps_eph, _HORIZONTAL)
+        message["vertical_accuracy"] = _class_of(sensors.gps_epv, _VERTICAL)
+        message["barometer_accuracy"], message["speed_accuracy"] = 1, _SPEED_0_3
+        message["timestamp"] = sensors.gps_t_us // 1000 % 3_600_000 * 1e-3
+        message["timestamp_accuracy"] = _TIME_1_S
 
     @streams("OPEN_DRONE_ID_SYSTEM", ground_station=1, offboard=1, bridge=False, where=_has_home)
-    def _system(self, m: np.ndarray, t_us: int) -> None:
+    def _system(self, message: np.ndarray, t_us: int) -> None:
         geo = to_geodetic_array(self.status["home"], *self._origin)
-        m["operator_latitude"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
-        m["operator_longitude"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
-        m["operator_altitude_geo"] = geo[:, 2] + self._geoid
-        m["area_count"], m["area_ceiling"], m["area_floor"] = 1, _UNKNOWN_HEIGHT, _UNKNOWN_HEIGHT
-        m["timestamp"] = int(time.time()) - _EPOCH_S
+        message["operator_latitude"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
+        message["operator_longitude"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
+        message["operator_altitude_geo"] = geo[:, 2] + self._geoid
+        message["area_count"], message["area_ceiling"], message["area_floor"] = (
+            1,
+            _UNKNOWN_HEIGHT,
+            _UNKNOWN_HEIGHT,
+        )
+        message["timestamp"] = int(time.time()) - _EPOCH_S
 
 
 def _class_of(accuracy: np.ndarray, bounds: Sequence[tuple[float, int]]) -> np.ndarray:

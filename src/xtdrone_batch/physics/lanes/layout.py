@@ -214,7 +214,8 @@ def _fits(model: FleetModel, loops: Loops, i: int) -> bool:
     )
     params, status = loops.parameters[i], loops.status[i]
     mixed = loops.level == AT_ACTUATOR or (
-        not loops.allocation.vectored[i]
+        not loops.indi
+        and not loops.allocation.vectored[i]
         and not status["fully_actuated"]
         and params["MC_AIRMODE"] == 0
         and params["MPC_ACC_DECOUPLE"] != 0

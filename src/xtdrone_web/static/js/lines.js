@@ -24,13 +24,13 @@ const CORNERS = 4;
 
 export class Lines {
   /** Room for so many lines; with `fading` they fade by that share for each step since they were born. */
-  constructor(most, fading = 0) {
-    this.most = most;
+  constructor(maximum, fading = 0) {
+    this.maximum = maximum;
     this.count = 0;
     this.first = Infinity; // of the lines that were changed since they were last drawn
     this.end = 0;
-    const geometry = new THREE.BufferGeometry(), index = new Uint16Array(6 * most);
-    for (let k = 0; k < most; k++) index.set([0, 1, 2, 0, 2, 3].map((corner) => CORNERS * k + corner), 6 * k);
+    const geometry = new THREE.BufferGeometry(), index = new Uint16Array(6 * maximum);
+    for (let k = 0; k < maximum; k++) index.set([0, 1, 2, 0, 2, 3].map((corner) => CORNERS * k + corner), 6 * k);
     geometry.setIndex(new THREE.BufferAttribute(index, 1));
     const add = (name, array, width, normalized = false) => {
       const attribute = new THREE.BufferAttribute(array, width, normalized);
@@ -38,11 +38,11 @@ export class Lines {
       geometry.setAttribute(name, attribute);
       return attribute;
     };
-    const floats = (name, width) => add(name, new Float32Array(CORNERS * width * most), width);
+    const floats = (name, width) => add(name, new Float32Array(CORNERS * width * maximum), width);
     this.here = floats("position", 3);
     this.other = floats("other", 3);
     this.side = floats("side", 1); // half the width [px], to the left positive as seen from here
-    this.colour = add("colour", new Uint8Array(CORNERS * 4 * most), 4, true);
+    this.colour = add("colour", new Uint8Array(CORNERS * 4 * maximum), 4, true);
     this.attributes = [this.here, this.other, this.side, this.colour];
     if (fading) this.attributes.push(this.born = floats("born", 1));
     this.material = new THREE.ShaderMaterial({ vertexShader: VERTEX, fragmentShader: FRAGMENT, transparent: true, side: THREE.DoubleSide,
@@ -57,7 +57,7 @@ export class Lines {
 
   /** A line from (x, y, z) to (u, v, w) with a colour [r, g, b] and opacities at its ends. */
   add(x, y, z, u, v, w, colour, from = 1, to = from, width = 1) {
-    if (this.count < this.most) this.put(this.count++, x, y, z, u, v, w, colour, from, to, width);
+    if (this.count < this.maximum) this.put(this.count++, x, y, z, u, v, w, colour, from, to, width);
   }
 
   /** The same in place k. */

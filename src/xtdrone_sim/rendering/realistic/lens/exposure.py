@@ -51,7 +51,7 @@ def encoded() -> np.ndarray:
 
 
 @njit(nogil=True)
-def _log_mean(luminance: np.ndarray, least: float) -> float:
+def _log_mean(luminance: np.ndarray, minimum: float) -> float:
     total, count = 0.0, 0
     for v in range(0, luminance.shape[0], 4):
         for u in range(0, luminance.shape[1], 4):
@@ -60,7 +60,7 @@ def _log_mean(luminance: np.ndarray, least: float) -> float:
                 + 0.7152 * luminance[v, u, 1]
                 + 0.0722 * luminance[v, u, 2]
             )
-            total += math.log(max(y, least, 1e-5))
+            total += math.log(max(y, minimum, 1e-5))
             count += 1
     return math.exp(total / count)
 

@@ -13,7 +13,7 @@ export class Fleet {
     this.selected = -1;
     this.type = "iris";
     this.types = [];
-    this.most = 250;
+    this.maximum = 250;
     this.onChange = onChange;
     this.map = new StartMap(byId("startmap"), this);
     byId("patterns").addEventListener("submit", (event) => { event.preventDefault(); this.pattern(new FormData(event.target)); });
@@ -83,7 +83,7 @@ export class Fleet {
   }
 
   place(x, y, z = 0) {
-    if (this.vehicles.length >= this.most) return say(`at most ${this.most} vehicles with a page`, true);
+    if (this.vehicles.length >= this.maximum) return say(`at most ${this.maximum} vehicles with a page`, true);
     this.vehicles.push({ type: this.type, pos: [x, y, z], yaw: 0 });
     this.select(this.vehicles.length - 1);
     return this.changed();

@@ -26,7 +26,7 @@ class Start {
     this.jobs = new Jobs((job) => this.ended(job), (job) => this.runs.progress(job));
     this.fleet = new Fleet(() => this.form?.changed());
     this.form = new Form(await ask("/api/form"), this.fleet);
-    this.fleet.most = this.form.offered.most;
+    this.fleet.maximum = this.form.offered.maximum;
     this.shelf = new Shelf((form, name) => { this.form.load(form); byId("savename").value = name; this.tab("form"); say(`'${name}' is on the form`); });
     this.models = new Models(async (report) => { await this.catalogue(); this.fleet.choose(report.name); });
     byId("start").onclick = () => this.start();
