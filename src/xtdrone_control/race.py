@@ -55,20 +55,24 @@ class RaceAgent(FlightAgent):
             ),
         ] = "smooth",
         thrust: Annotated[
-            float, Option("part of the rotors' that a time-optimal plan uses", least=0.3, most=1.0)
+            float,
+            Option("part of the rotors' that a time-optimal plan uses", minimum=0.3, maximum=1.0),
         ] = 0.8,
         body_rate: Annotated[
-            float, Option("largest of a time-optimal plan", unit="rad/s", least=0.5, most=30.0)
+            float, Option("largest of a time-optimal plan", unit="rad/s", minimum=0.5, maximum=30.0)
         ] = 8.0,
         tilt: Annotated[
-            float, Option("largest of a time-optimal plan", unit="deg", least=10.0, most=180.0)
+            float, Option("largest of a time-optimal plan", unit="deg", minimum=10.0, maximum=180.0)
         ] = 180.0,
         part: Annotated[
             float,
-            Option("of openings and balls that a time-optimal plan uses", least=0.01, most=1.0),
+            Option(
+                "of openings and balls that a time-optimal plan uses", minimum=0.01, maximum=1.0
+            ),
         ] = 0.2,
         floor: Annotated[
-            float, Option("least height of a time-optimal plan", unit="m", least=0.05, most=1000.0)
+            float,
+            Option("least height of a time-optimal plan", unit="m", minimum=0.05, maximum=1000.0),
         ] = 0.6,
         laps: Annotated[
             int | None, Option("how often", minimum=1, maximum=MAX_LAPS, unset="the track's")
