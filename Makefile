@@ -3,11 +3,13 @@ SHELL := /bin/bash
 # Test processes, one more than cores since flights wait for other programs; each has ports of its
 # own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-.PHONY: help setup setup-demo setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook users
+.PHONY: help setup setup-demo setup-learn cache demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook users
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
 	@echo "make setup-learn  also PyTorch, for xtdrone learn; make test does it"
+	@echo "make cache        all that a set-up downloads and compiles, into FOLDER=/media/usb/xtdrone;"
+	@echo "                  without a network: make demo CACHE=/media/usb/xtdrone"
 	@echo "make demo         the demonstration flight, with what it needs alone; ARGS=\"...\" passes options to it"
 	@echo "make check        ruff, mypy, layers of imports, private names; a minute"
 	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
@@ -25,19 +27,23 @@ help:
 	@echo "make users        every reader over your files: read, refused with reason, crashed; FOLDER=~/flights"
 	@echo "make hostile      hostile files, options and messages; 10 minutes; ARGS=\"--seconds 60 --seed 3\""
 
+SETUP = scripts/setup.sh $(if $(CACHE),--cache "$(CACHE)")
 setup:
-	@scripts/setup.sh
+	@$(SETUP)
 
 setup-demo:
-	@scripts/setup.sh --demo
+	@$(SETUP) --demo
 
 setup-learn:
-	@scripts/setup.sh --learn
+	@$(SETUP) --learn
+
+cache: setup-learn
+	@scripts/make_cache.sh "$(FOLDER)" $(ARGS)
 
 check: setup
 	@. scripts/env.sh && ruff check && ruff format --check --quiet && mypy && lint-imports \
 		&& codespell README.md CONTRIBUTING.md CHANGELOG.md src docs launch scripts examples \
-		&& python -m pytest -q tests/integration/test_private_attributes.py
+		&& python -m pytest -q --long tests/integration/test_private_attributes.py
 	@. scripts/env.sh && ruff check --select F $$(find src/*/nodes -type f -perm -u+x)
 
 docs: setup
@@ -54,14 +60,15 @@ test-times: override ARGS += --times $(CURDIR)/runs/test_times.json
 test-times: test-long
 	@. scripts/env.sh && python scripts/times_of_tests.py
 
+# They wait for no other program: a process for each core.
 test-fast: setup-learn
-	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \
+	@. scripts/env.sh && python -m pytest -q -n $$(( $$(nproc) < 4 ? $$(nproc) : 4 )) --dist worksteal -m "not slow" \
 		$(addprefix --ignore=tests/,integration ros gazebo flight_controllers/px4) $(ARGS)
 
 notebook:
 	@scripts/notebook_alone.sh
 
-FOLDER ?= tests/data/users
+users: FOLDER ?= tests/data/users
 users: setup
 	@. scripts/env.sh && python scripts/users.py "$(FOLDER)" $(ARGS)
 

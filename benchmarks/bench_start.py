@@ -2,12 +2,13 @@
 
 python benchmarks/bench_start.py
 python benchmarks/bench_start.py --before ../xtdrone-before --runs 5
-python benchmarks/bench_start.py --launch 2 9
+python benchmarks/bench_start.py --rows "fly square" --launch --no-first
 
 --before is another checkout, which need not be set up: it runs in this environment. Wall time is
 what a user waits; processor time, of all processes that a command starts, tells commits apart on a
 machine that does other work as well. Of both, the least counts. Each row is measured as the
 environment is, and where Python may not write bytecode and finds only what was there before.
+The first flight has no compiled kernel at all, and is flown once; roslaunch is called three times.
 """
 
 import argparse
@@ -20,12 +21,14 @@ import tempfile
 import time
 from pathlib import Path
 
+import report
 import results
-from bench_launch import seconds_to_armed
+from launching import seconds_to_armed
 
 ROOT = Path(__file__).resolve().parents[1]
 GIVE_UP_S = 600.0
 TAB = "tab"
+FIRST = "first flight"
 ROWS = {
     "help": ["--help"],
     TAB: [],
@@ -92,6 +95,16 @@ def measured(
     return {name: [min(each) for each in zip(*times)] for name, times in found.items()}
 
 
+def first(roots: dict[str, Path], work: results.Work) -> dict[str, list]:
+    """Wall and processor time of each checkout's first flight, which compiles its kernels."""
+    found = {}
+    for name, root in roots.items():
+        with tempfile.TemporaryDirectory() as folder:
+            values = {**environment(root, folder, True), "XDG_CACHE_HOME": folder}
+            found[name] = list(seconds("fly square", values, work))
+    return found
+
+
 def launched(
     n: int, roots: dict[str, Path], runs: int, bytecode: bool, work: results.Work
 ) -> dict[str, list]:
@@ -105,25 +118,42 @@ def launched(
 
 
 def main():
-    """Prints the table and updates runs/bench.json."""
+    """Prints the times, updates runs/bench.json, and prints goal, last release and now."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--before", type=Path, help="checkout of the commit to compare with")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
-    parser.add_argument("--launch", type=int, nargs="*", default=[], metavar="N")
+    parser.add_argument("--rows", nargs="*", choices=list(ROWS), default=list(ROWS))
+    has_ros = shutil.which("roslaunch") is not None
+    parser.add_argument(
+        "--launch",
+        type=int,
+        nargs="*",
+        default=[2, 9] if has_ros else [],
+        metavar="N",
+        help="fleets that roslaunch starts (2 9, where there is ROS)",
+    )
+    parser.add_argument(
+        "--first",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="a flight with an empty cache of kernels, too",
+    )
     args = parser.parse_args()
     roots = {"before": args.before.resolve()} if args.before else {}
     roots["now"] = ROOT
-    if args.launch and shutil.which("roslaunch") is None:
+    if args.launch and not has_ros:
         raise SystemExit("there is no roslaunch: leave out --launch")
     rows, work = [], results.Work()
     for bytecode in (True, False):
         print("Python may write bytecode:" if bytecode else "it may not:")
-        for row in (*args.rows, *(f"roslaunch to armed, {n}" for n in args.launch)):
-            if row in ROWS:
+        compiling = [FIRST] if args.first and bytecode else []
+        for row in (*args.rows, *(f"roslaunch to armed, {n}" for n in args.launch), *compiling):
+            if row == FIRST:
+                found = first(roots, work)
+            elif row in ROWS:
                 found = measured(row, roots, args.runs, bytecode, work)
             else:
-                found = launched(int(row.split()[-1]), roots, args.runs, bytecode, work)
+                found = launched(int(row.split()[-1]), roots, min(args.runs, 3), bytecode, work)
             for k, what in enumerate(("wall time", "processor time")[: len(found["now"])]):
                 ratio = f"  {found['now'][k] / found['before'][k]:.2f}" if args.before else ""
                 texts = "  ".join(f"{name} {times[k]:.2f} s" for name, times in found.items())
@@ -132,6 +162,7 @@ def main():
                     params = {"command": row, "commit": name, "bytecode": bytecode, "time": what}
                     rows.append((params, round(times[k], 3), "s"))
     results.replace("start", rows, work)
+    print(report.printed([row for row in results.rows_so_far() if row["name"] == "start"]))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@
 #   scripts/setup.sh --demo     only what flights through ROS and in process need, such as the demonstration
 #   scripts/setup.sh --no-ros   leaves the system's packages alone
 #   scripts/setup.sh --learn    also PyTorch and what else learning and its tests need
+#   scripts/setup.sh --cache FOLDER   without a network: all from a folder that `make cache` filled
 #
 # Steps leave stamps in .setup/, named by a hash of what they depend on. pip, which does not
 # look at the system's packages, works beside apt.
 
 set -euo pipefail
+here=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$(pwd -P)
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive TZ=${TZ:-Etc/UTC}
@@ -22,14 +24,21 @@ fail() { echo "[setup] $*" >&2; exit 1; }
 with_ros=1
 with_learning=0
 demo=0
-for option in "$@"; do
-    case "$option" in
+cache=
+while [ $# -gt 0 ]; do
+    case "$1" in
         --no-ros) with_ros=0 ;;
         --learn) with_learning=1 ;;
         --demo) demo=1 ;;
-        -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
-        *) fail "unknown option '$option': only --demo, --no-ros and --learn are allowed" ;;
+        --cache)
+            cache=$(cd "$here" && cd "${2:-}" 2>/dev/null && pwd -P) && [ -n "${2:-}" ] && [ -d "$cache/wheels" ] \
+                || fail "--cache needs a folder that 'make cache' filled, given '${2:-}'"
+            shift
+            ;;
+        -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        *) fail "unknown option '$1': only --demo, --no-ros, --learn and --cache are allowed" ;;
     esac
+    shift
 done
 
 mkdir -p .setup
@@ -50,8 +59,21 @@ first() {
     done
     return 1
 }
+# Where pip and apt look: on the network, or in the folder alone.
+wheels=()
+sources=()
+if [ -n "$cache" ]; then
+    wheels=(--no-index --find-links "$cache/wheels")
+    if [ -f "$cache/debs/Packages" ]; then
+        mkdir -p .setup/apt-lists/partial
+        echo "deb [trusted=yes] file:${cache// /%20}/debs ./" >.setup/apt-sources.list
+        sources=(-o "Dir::Etc::sourcelist=$root/.setup/apt-sources.list" -o Dir::Etc::sourceparts=-
+            -o "Dir::State::lists=$root/.setup/apt-lists" -o Dir::Cache::pkgcache=
+            -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
+    fi
+fi
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-offered() { apt-cache show "$1" >/dev/null 2>&1; }
+offered() { apt-cache "${sources[@]}" show "$1" >/dev/null 2>&1; }
 has_ros() { command -v roslaunch >/dev/null; }
 has_venv() { /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null; }
 # packages: what is wanted of the distribution, one a line.
@@ -89,7 +111,7 @@ system_packages() {
     fi
     say "installing ${#missing[@]} packages with apt (log: .setup/apt.log); a few minutes"
     local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive TZ="$TZ" LC_ALL="$LC_ALL"
-        apt-get -q -o DPkg::Lock::Timeout=300)
+        apt-get -q -o DPkg::Lock::Timeout=300 "${sources[@]}")
     local lock
     exec {lock}>.setup/apt.lock  # scripts/setup_gazebo.sh may install at the same time
     flock -w 900 "$lock" || true
@@ -129,7 +151,7 @@ python_environment() {
     [ "$demo" -eq 0 ] || { wanted=(-c requirements.txt setuptools) && own=(-c requirements.txt); }
     say "installing Python packages into .venv (log: .setup/pip.log); a few minutes"
     sees_system false
-    local pip=(.venv/bin/python -m pip install --no-compile --progress-bar off)
+    local pip=(.venv/bin/python -m pip install --no-compile --progress-bar off "${wheels[@]}")
     { "${pip[@]}" "${wanted[@]}" && "${pip[@]}" --no-build-isolation "${own[@]}" -e .; } \
         >.setup/pip.log 2>&1 \
         || fail "pip failed: $(grep -m1 -E '^(ERROR|Could not fetch URL)' .setup/pip.log ||
@@ -146,7 +168,7 @@ sees_system() {
 
 learning() {
     say "installing PyTorch and other packages for learning (log: .setup/learn.log); a few minutes"
-    .venv/bin/python -m pip install --no-compile --progress-bar off \
+    .venv/bin/python -m pip install --no-compile --progress-bar off "${wheels[@]}" \
         -r requirements.txt -r requirements-slam.txt -r requirements-learn.txt >.setup/learn.log 2>&1 \
         || fail "pip failed: $(grep -m1 -E '^(ERROR|Could not fetch URL)' .setup/learn.log ||
             echo 'see .setup/learn.log')"
@@ -175,6 +197,10 @@ bytecode() {
 }
 
 kernels() {
+    if [ -n "$cache" ]; then
+        local kept="${XDG_CACHE_HOME:-$HOME/.cache}/xtdrone/kernels"
+        mkdir -p "$kept" && cp -rn "$cache/kernels/." "$kept" || true
+    fi
     say "compiling the kernels (log: .setup/kernels.log); a minute or two"
     writing .venv/bin/xtdrone warmup >.setup/kernels.log 2>&1 && return 0
     say "that failed ($(tail -n1 .setup/kernels.log)); they will be compiled at the first start"

@@ -60,6 +60,7 @@ from .modes.follow_target import FollowTarget
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
+from .navigation.orbit import Orbits
 from .navigation.preload import preload
 from .options import PARTS, EmbeddedOptions
 from .parameters.constraints import Constraints
@@ -168,6 +169,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         "balance",
         "mixer",
         "navigator",
+        "orbits",
         "flight",
         "arming_checks",
         "failsafes",
@@ -271,6 +273,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         clock, origin, outbox = self.clock, self.origin, self.outbox
         modes = flight_modes()
         self.navigator = Navigator(status, parameters, estimator, laws(modes, "multicopter"))
+        self.orbits = Orbits(status, parameters, estimator, self.navigator, outbox)
         self.fixed_wing = FixedWing(
             fleet, status, parameters, estimator, origin, laws(modes, "fixed_wing")
         )
@@ -295,6 +298,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             parameters,
             estimator,
             self.navigator,
+            self.orbits,
             self.missions,
             self.flight,
             clock,
@@ -327,6 +331,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.failsafes,
             self.missions,
             self.navigator,
+            self.orbits,
             self.flight,
             clock,
             origin,

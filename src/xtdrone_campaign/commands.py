@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xtdrone_core import XtdroneError, registry
+from xtdrone_core import Scenario, XtdroneError, registry
 from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import MISSED
 from xtdrone_core.runs import run_folder
@@ -183,7 +183,8 @@ def fly_missing(
     from .flight import FAILED, GOOD, Result, fly_each
     from .runners import ONE_THREAD, ProcessRunner
 
-    ensure_warm()
+    # What other combinations need is compiled by the first worker that comes to it.
+    ensure_warm(Scenario.from_dict(dict(made.flights[0].scenario)), telemetry=False)
     function, largest = (fly_batch, MAX_BATCH) if args.batch else (fly_each, 1)
     runner: Any  # a Runner, each of whose iterators can be closed
     if args.ray:

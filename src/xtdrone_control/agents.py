@@ -171,13 +171,16 @@ class MissionAgent(BaseAgent):
         time_out: Annotated[
             float, Option("of arming checks and arming", unit="s", minimum=1.0, maximum=3600.0)
         ] = 60.0,
+        longest: Annotated[
+            float, Option("in which the missions must be over", unit="s", minimum=1.0, maximum=1e6)
+        ] = 3600.0,
         on_event: Callable[..., None] | None = None,
     ):
         """Prepares n vehicles; on_event(t_us, name, **values) is called at each event."""
         self.done = False
         self._out = SetPoints.empty(n)
         self._on_event = on_event or (lambda t_us, name, **values: None)
-        self._time_out_us = round(time_out * 1e6)
+        self._time_out_us, self._longest_us = round(time_out * 1e6), round(longest * 1e6)
         self._asked_us = -_RETRY_US
         self._begun = np.zeros(n, dtype=bool)  # armed in AUTO.MISSION
         self._over = np.zeros(n, dtype=bool)  # landed and disarmed again
@@ -220,7 +223,7 @@ class MissionAgent(BaseAgent):
         """Returns requests to arm and to change mode, without set-points.
 
         Raises:
-            XtdroneError: A vehicle does not begin its mission in time.
+            XtdroneError: A vehicle does not begin its mission in time, or is not over in time.
         """
         out = self._out
         out.clear()
@@ -247,6 +250,8 @@ class MissionAgent(BaseAgent):
             self._over[i] = True
             self._on_event(t_us, "mission_over", index=int(i))
         self._end_loitering(t_us, estimates, stays, out)
+        if not self._over.all() and t_us - self._start_us > self._longest_us:
+            raise self._endless()
         if self._over.all():
             if self._over_us < 0:
                 self._over_us = t_us
@@ -274,6 +279,14 @@ class MissionAgent(BaseAgent):
             out.mode[waiting] = Mode.MISSION
             out.arm[waiting & (estimates.mode == Mode.MISSION)] = ARM
             self._asked_us = t_us
+
+    def _endless(self) -> XtdroneError:
+        which = ", ".join(map(str, np.flatnonzero(~self._over)[:5]))
+        return XtdroneError(
+            f"the mission of vehicle {which} is not over after {self._longest_us * 1e-6:g} s of "
+            "simulated time: give a larger 'longest', or a mission that ends; "
+            "'xtdrone mission check FILE' names an item without an end"
+        )
 
     def _say_end(self, t_us: int, i: int, why: str) -> None:
         if not self._ends_early[i]:

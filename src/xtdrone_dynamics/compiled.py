@@ -5,25 +5,25 @@ functions that it calls, constants that it freezes. So the cache folder of a fil
 named by a hash of the file and of all files of the workspace that it imports, directly
 or not, and by the versions of the compiler. A change recompiles what it can affect and nothing
 else. The place of the files does not count, so that checkouts and environments share what they
-compile. A damaged file of the cache is thrown away, and a disk that takes no more leaves
-kernels that are compiled again.
+compile.
+
+What Python calls and what other kernels call is compiled separately: only the former gets the code
+that takes Python's objects apart, which for the records of a fleet is longer than most kernels.
 """
 
 import functools
 import hashlib
-import logging
-import os
-import pickle
 import re
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import llvmlite
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-from numba.core.runtime import rtsys
+from numba.core.registry import CPUDispatcher
+
+from .kernel_cache import ClaimedCache, KernelCache, Taken, cache_root
 
 Record = Any  # a NumPy record in a kernel; Numba knows its fields
 
@@ -32,27 +32,9 @@ Calls = Kernel | tuple[Kernel, ...] | None
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
-_DAMAGED = (
-    pickle.UnpicklingError,
-    EOFError,
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    ImportError,
-    MemoryError,
-)  # what damaged pickles raise
-_SALT = b"_numba_hashsecret"  # symbols of Python's hash function in compiled code
-_log = logging.getLogger(__name__)
+_OPTIONS = {"nopython": True, "boundscheck": None, "error_model": "numpy"}  # as numba.njit's
 SRC = Path(__file__).resolve().parents[1]  # the folder of all packages of the workspace
 _IMPORT = re.compile(rb"^\s*from\s+([.\w]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
-
-
-def cache_root() -> Path:
-    """The folder of compiled kernels, below XDG_CACHE_HOME."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "xtdrone" / "kernels"
 
 
 def state_of_sources() -> str:
@@ -93,10 +75,9 @@ def njit(function: Callable[..., Any] | None = None, calls: Calls = None, **opti
             Path(each.__code__.co_filename).resolve()
             for each in (function, *(kernel.py_func for kernel in called))
         ]
-        kernel = numba.njit(error_model="numpy", **options)(function)
-        # As numba.njit(cache=True) does.
-        kernel._cache = _Cache(function, cache_root() / _folder(*files))
-        return kernel
+        if numba.config.DISABLE_JIT:  # by NUMBA_DISABLE_JIT, as in a debugger
+            return function
+        return _Dispatcher(function, None, _OPTIONS | options, cache_root() / _folder(*files))
 
     return decorate if function is None else decorate(function)
 
@@ -126,94 +107,56 @@ def rebuilt(kernel: Kernel, calls: tuple[Kernel, ...], **functions: Kernel) -> K
     return njit(None, calls, nogil=True)(plain)
 
 
-class _Locator(_CacheLocator):  # type: ignore[misc]  # Numba has no types
-    """Keeps a kernel in a given folder, whose name says of which sources it is."""
+class _Dispatcher(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
+    """A compiled function as Python calls it; other kernels call its `inner`."""
 
-    def __init__(self, folder: Path):
+    def __init__(
+        self,
+        py_func: Callable[..., Any],
+        locals: Mapping[str, Any] | None = None,
+        targetoptions: Mapping[str, Any] | None = None,
+        folder: Path | None = None,  # of its cache
+    ):
+        super().__init__(py_func, locals, targetoptions)
         self._folder = folder
-        self._line = 0
+        self._claimed = None if folder is None else ClaimedCache(py_func, folder)
+        if self._claimed is not None:
+            self._cache = self._claimed  # as Numba's enable_caching()
 
-    def from_function(self, function: Callable[..., Any], file: str) -> "_Locator":
-        """Returns this locator, for a function of a file."""
-        self._line = function.__code__.co_firstlineno
+    @functools.cached_property
+    def inner(self) -> CPUDispatcher:
+        """The same without what takes the arguments of Python apart."""
+        options = {**self.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        inner = CPUDispatcher(self.py_func, self.locals, options)
+        if self._folder is not None:
+            inner._cache = KernelCache(self.py_func, self._folder, "i")
+        return inner
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:  # as Numba's
+        """Returns how another kernel calls it."""
+        return self.inner.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:  # as Numba's
+        """Returns what another kernel calls."""
+        return self.inner.get_overload(sig)
+
+    def compile(self, sig: Any) -> Any:  # as Numba's
+        """Extends Numba's: others wait no longer, compiled or not."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            pass  # what cannot be written is reported when a kernel is to be kept
-        return self
+            return super().compile(sig)
+        finally:
+            if self._claimed is not None:
+                self._claimed.release()
 
-    def get_cache_path(self) -> str:
-        """Returns the folder."""
-        return str(self._folder)
-
-    def get_source_stamp(self) -> str:
-        """Returns nothing more, since a change of the sources changes the folder."""
-        return ""
-
-    def get_disambiguator(self) -> str:
-        """Returns the line, which tells functions of one name apart."""
-        return str(self._line)
-
-
-class _Kept(CompileResultCacheImpl):  # type: ignore[misc]  # as above
-    """Reads compiled kernels."""
-
-    def rebuild(self, target_context: Any, payload: Any) -> Any:  # as Numba's
-        """The kernel of what the cache has; of one that hashes, with the salt of this process."""
-        (_, _, code), *_ = payload
-        if _SALT in code[0]:
-            target_context.refresh()
-        return super().rebuild(target_context, payload)
-
-
-class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """The cache of one kernel, which survives damaged files and a full disk."""
-
-    def __init__(self, function: Callable[..., Any], folder: Path):
-        class Implementation(_Kept):
-            _locator_classes = (_Locator(folder),)
-
-        self._impl_class = Implementation
-        super().__init__(function)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:  # as Numba's
-        """The compiled kernel, or None if it is not in the cache.
-
-        Unlike Numba, it does not load what implements the language and NumPy first, which takes
-        longer than all kernels of a flight: only a compilation needs that, and loads it itself.
-        """
-        rtsys.initialize(target_context)
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:  # as Numba's
         try:
-            return self._load_overload(sig, target_context)
-        except OSError:  # it is no folder, or not ours to read
-            return None
-        except _DAMAGED:
-            _warn(
-                f"the cache of compiled kernels in {cache_root()} is damaged: what cannot be "
-                "read is compiled again"
-            )
-            self.save(self.flush)
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:  # as Numba's
-        """Adds a compiled kernel."""
-        self.save(functools.partial(super().save_overload, sig, data))
-
-    def save(self, write: Callable[[], None]) -> None:
-        """Calls write(), which the disk may not allow."""
-        try:
-            write()
-        except OSError as error:
-            _warn(
-                f"compiled kernels cannot be kept in {cache_root()}: {error.strerror}; they are "
-                "compiled again at each start"
-            )
+            return super()._compile_for_args(*args, **kws)
+        except Taken:
+            return _passed_over
 
 
-@functools.cache
-def _warn(text: str) -> None:
-    """A warning, once."""
-    _log.warning("warning: %s", text)
+def _passed_over(*args: object, **kws: object) -> None:
+    """Stands for a kernel that another process compiles."""
 
 
 @functools.cache

@@ -37,6 +37,7 @@ from xtdrone_core import FleetModel, Scenario, Vehicle
 from xtdrone_dynamics.abilities.camera_mount import mount_servos
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
+    MULTICOPTER,
     NOT_VTOL,
     ROVER,
     vehicle_types,
@@ -54,6 +55,14 @@ _CHORD = 2.0  # length of the chords by which a circle is compared with obstacle
 _OFF_GROUND = 0.5  # height above home below which landing and take-off may touch things [m]
 _LONG_LEG = 10e3  # length of a leg that is more often a slip than meant [m]
 _FAR_HOME = 1000.0  # distance of the planned home from the origin that gives a warning [m]
+
+_KINDS = {MULTICOPTER: "a multicopter", FIXED_WING: "a fixed wing", ROVER: "a rover or boat"}
+_PLANNED = {  # MAV_TYPEs as QGroundControl groups them
+    "a multicopter": (2, 3, 4, 13, 14, 15, 29, 35, 43),
+    "a fixed wing": (1,),
+    "a rover or boat": (10, 11),
+    "a VTOL": tuple(range(19, 26)),
+}
 
 Items = Sequence[Item]
 
@@ -107,6 +116,7 @@ def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
     report = Report(_summary(plan, paths, home), [], [], [plan.note] if plan.note else [])
     if reason := wrong_ground(world, vehicle):
         report.errors.append(reason)
+    _planned_vehicle(plan, spec.type, int(kind[0]), int(vtol[0]), report)
     if kind[0] != ROVER:
         _ends_on_ground(mission, way, store, bool(kind[0] == FIXED_WING), report)
     _reaches(mission, way, report)
@@ -245,6 +255,17 @@ def _planned_home(plan: Plan, origin: Sequence[float], world: str, report: Repor
         report.warnings.append(
             f"its planned home is {far / 1000.0:.1f} km from the origin of "
             f"world '{world}', where vehicles start: PLAN*1 moves it there"
+        )
+
+
+def _planned_vehicle(plan: Plan, name: str, kind: int, vtol: int, report: Report) -> None:
+    """Notes a plan that was made for another kind of vehicle."""
+    planned = next((words for words, types in _PLANNED.items() if plan.mav_type in types), None)
+    flown = "a VTOL" if vtol != NOT_VTOL else _KINDS[kind]
+    if planned is not None and planned != flown:
+        report.notes.append(
+            f"it was planned for {planned} (vehicleType {plan.mav_type}), and is checked for "
+            f"'{name}', {flown}: choose another by --vehicle"
         )
 
 

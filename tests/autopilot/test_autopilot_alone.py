@@ -15,6 +15,7 @@ from xtdrone_autopilot.mavlink.streams import stream_declarations
 from xtdrone_autopilot.modes.flight_mode import ModeParts, flight_modes
 from xtdrone_autopilot.navigation.mission import Missions
 from xtdrone_autopilot.navigation.navigator import Navigator
+from xtdrone_autopilot.navigation.orbit import Orbits
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.safety.arming_checks import ArmingChecks
 from xtdrone_autopilot.safety.battery import Battery
@@ -61,11 +62,15 @@ class Stack:
             lambda i, position: None,
             {},
         )
+        self.orbits = Orbits(
+            self.status, self.parameters, self.estimator, self.navigator, self.outbox
+        )
         parts = ModeParts(
             self.status,
             self.parameters,
             self.estimator,
             self.navigator,
+            self.orbits,
             self.missions,
             self.flight,
             self.clock,
@@ -105,6 +110,7 @@ class Stack:
             self.failsafes,
             self.missions,
             self.navigator,
+            self.orbits,
             self.flight,
             self.clock,
             ORIGIN,

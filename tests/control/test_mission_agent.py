@@ -126,6 +126,22 @@ def test_a_plane_lands_where_it_would_circle_for_ever(fly):
     assert "item 1 (MAV_CMD_NAV_LOITER_UNLIM) has no end" in said
 
 
+def flying():
+    """An estimate of a vehicle in its mission."""
+    yes, zeros = np.ones(1, dtype=bool), np.zeros((1, 3))
+    return Estimates(
+        0, zeros, np.zeros((1, 4)), zeros, zeros, yes, ~yes, np.array([Mode.MISSION]), yes
+    )
+
+
+def test_a_mission_of_which_nobody_knows_where_it_ends_is_over_after_the_longest_time():
+    agent = MissionAgent(1, longest=100.0)
+    for t_us in range(0, 100_100_000, 100_000):
+        agent.step(t_us, flying())
+    with pytest.raises(XtdroneError, match="mission of vehicle 0 is not over after 100 s"):
+        agent.step(100_100_000, flying())
+
+
 @pytest.mark.parametrize("vehicle, order", [("iris", (Mode.LAND, KEEP)), ("rover", (KEEP, DISARM))])
 def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicle, order, capsys):
     health = {"waypoints": (1, 3), "stays": True, "ends_early": "mission item 1 has no end"}

@@ -1,5 +1,6 @@
 """The cache of compiled kernels: damaged files and a full disk."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -140,3 +141,64 @@ if __name__ == "__main__":
             ).stdout
         )
     assert printed == ["6.0\n", "9.0\n", "6.0\n"]
+
+
+@pytest.mark.slow
+def test_what_only_kernels_call_is_not_compiled_for_python():
+    @compiled.njit
+    def inner(x):
+        return x + 1
+
+    @compiled.njit
+    def outer(x):
+        return 2 * inner(x)
+
+    assert outer(20) == 42
+    assert inner.signatures == [] and len(inner.inner.signatures) == 1
+    assert inner(41) == 42
+
+
+SHARED = """import sys
+import numpy as np
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.kernel_cache import passing_over_taken
+
+@njit
+def fill(found: np.ndarray) -> None:
+    found[:] = 42.0
+
+@njit
+def double(x: float) -> float:
+    return 2.0 * x
+
+found = np.zeros(1)
+with passing_over_taken():
+    fill(found)
+    print(found[0], flush=True)
+    print(double(21.0), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_kernel_that_another_process_compiles_is_passed_over_or_awaited(tmp_path):
+    program = tmp_path / "kernel.py"
+    program.write_text(SHARED)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, program]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split() == ["42.0", "42.0"]
+    names = {path.stem.split(".")[1].split("-")[0]: path for path in tmp_path.rglob("*.nbi")}
+    for path in tmp_path.rglob("*.nb[ci]"):
+        path.unlink()
+    # As of another process, which compiles both.
+    claims = {name: path.with_suffix(".lock").open("wb") for name, path in names.items()}
+    for claim in claims.values():
+        fcntl.flock(claim, fcntl.LOCK_EX)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout.readline() == "0.0\n"  # fill() is passed over
+        claims["double"].close()
+        assert process.communicate(timeout=LIMIT_S)[0] == "42.0\n"
+    claims["fill"].close()
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split() == ["42.0", "42.0"]
+    assert not list(tmp_path.rglob("*.lock"))

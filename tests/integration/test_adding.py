@@ -117,7 +117,7 @@ class Crowd(Condition):
     waits = False
 
     def check(self, flying, q):
-        return flying & (self._w.estimator.pos[:, 2] > 4.0)
+        return flying & (self.watched.estimator.pos[:, 2] > 4.0)
 
     def why(self, i):
         return self.text

@@ -329,3 +329,35 @@ def test_environment_without_set_up_is_one_line(checkout):
     env, errors = sourced(checkout, "bash")
     assert "ROS_PACKAGE_PATH" not in env
     assert "run scripts/setup.sh" in errors
+
+
+def test_without_a_network_everything_comes_from_a_folder(checkout, tmp_path):
+    cache = tmp_path / "the cache"
+    for name in ("wheels", "debs", "kernels/filter-1"):
+        (cache / name).mkdir(parents=True)
+    (cache / "debs" / "Packages").touch()
+    (cache / "kernels" / "filter-1" / "step.nbc").write_text("compiled")
+    checkout.script("apt-get", PIP.format(calls=checkout.calls))
+    checkout.script("apt-cache", PIP.format(calls=checkout.calls))
+    (checkout.bin / "id").unlink()
+    checkout.script("id", "#!/bin/sh\necho 0\n")
+    checkout.installed("nothing")
+    status, lines, calls = checkout.setup("--demo", "--cache", cache)
+    assert status == 0, lines
+    pip = [call for call in calls if "pip install" in call]
+    assert pip and all(f"--no-index --find-links {cache}/wheels" in call for call in pip)
+    apt = [call for call in calls if "update" in call or " install -y" in call or "show" in call]
+    assert len(apt) > 2 and all("Dir::Etc::sourceparts=-" in call for call in apt)
+    listed = (checkout.root / ".setup" / "apt-sources.list").read_text()
+    assert listed == f"deb [trusted=yes] file:{str(cache).replace(' ', '%20')}/debs ./\n"
+    kept = checkout.root / ".cache" / "xtdrone" / "kernels" / "filter-1" / "step.nbc"
+    assert kept.read_text() == "compiled"
+
+
+@pytest.mark.parametrize("given", [[], ["nowhere"], ["."]])
+def test_a_folder_that_is_no_cache_is_refused(checkout, given):
+    status, lines, calls = checkout.setup("--cache", *given)
+    assert status == 1 and calls == []
+    assert lines == [
+        f"[setup] --cache needs a folder that 'make cache' filled, given '{''.join(given)}'"
+    ]

@@ -1,5 +1,6 @@
 """`xtdrone mission check`: what a plan amounts to, and why it cannot be flown."""
 
+import json
 import math
 
 import pytest
@@ -181,6 +182,7 @@ def test_parameters_count(check, tmp_path):
     assert status == 1 and any("MIS_DIST_1WP allows 30 m" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOITERS)
 @pytest.mark.parametrize("vehicle", ["plane", "standard_vtol", "iris"])
 def test_circles_of_loiters_are_held_against_the_fence(check, kind, vehicle):
@@ -331,3 +333,29 @@ def test_a_plan_for_all_is_checked_for_each_type(tmp_path, capsys):
     assert [line for line in lines if "ERROR" in line] == [
         "ERROR: item 1 (MAV_CMD_NAV_LAND) is for what flies, which rover does not"
     ]
+
+
+@pytest.mark.parametrize(
+    "mav_type, options, said",
+    [
+        (
+            10,
+            (),
+            "it was planned for a rover or boat (vehicleType 10), and is checked for 'iris', a",
+        ),
+        (20, (), "it was planned for a VTOL (vehicleType 20), and is checked for 'iris', a multi"),
+        (1, ("--vehicle", "rover"), "it was planned for a fixed wing (vehicleType 1), and is "),
+        (11, ("--vehicle", "rover"), ""),
+        (20, ("--vehicle", "standard_vtol"), ""),
+        (13, (), ""),
+        (99, (), ""),
+        ("two", (), ""),
+    ],
+)
+def test_a_plan_for_another_kind_of_vehicle_is_noted(tmp_path, capsys, mav_type, options, said):
+    data = plan_data.plan([item(WAYPOINT, 10.0, 0.0, 5.0)])
+    data["mission"]["vehicleType"] = mav_type
+    (tmp_path / "a.plan").write_text(json.dumps(data))
+    main(["mission", "check", str(tmp_path / "a.plan"), *options])
+    lines = [line for line in capsys.readouterr().out.splitlines() if "planned for" in line]
+    assert len(lines) == bool(said) and all(f"note: {said}" in line for line in lines)

@@ -196,7 +196,7 @@ def test_the_control_socket_is_open_while_kernels_are_compiled(monkeypatch):
     """So that a client can tell a simulation that starts from one that is not there."""
     clients = []
 
-    def compiling():
+    def compiling(scenario):
         clients.append(ControlClient(timeout=0.1))
         with pytest.raises(ControlError, match="it may be starting"):
             clients[0].request("status")

@@ -30,6 +30,10 @@ from xtdrone_slam.systems.vins_fusion import start as vins
 BENT = (0.02, -0.01, 0.004, -0.001)  # k1 to k4
 
 
+def without_pose(camera):
+    return {key: value for key, value in camera.items() if key != "T_cam_imu"}
+
+
 def fisheye():
     pair = calibration()
     left, right = (
@@ -64,9 +68,26 @@ def test_the_imu_of_kalibr_s_results_and_lenses_without_distortion_are_read(tmp_
     assert found.left.distortion == (0.0, 0.0, 0.0, 0.0) and found.is_radtan
 
 
+def test_the_inverse_poses_of_openvins_are_read(tmp_path):
+    write_kalibr(tmp_path, calibration())
+    path = tmp_path / "camchain-imucam.yaml"
+    wanted, _ = kalibr.read(path, tmp_path / "imu.yaml")
+    chain = yaml.safe_load(path.read_text())
+    for camera in chain.values():
+        camera["T_imu_cam"] = np.linalg.inv(camera.pop("T_cam_imu")).tolist()
+    path.write_text("%YAML:1.0\n\n" + yaml.safe_dump(chain))
+    found, _ = kalibr.read(path, tmp_path / "imu.yaml")
+    assert np.allclose(found.left.pose, wanted.left.pose)
+    assert np.allclose(found.right.pose, wanted.right.pose)
+
+
 @pytest.mark.parametrize(
     "change, said",
     [
+        (
+            lambda c: c.update(cam0={**without_pose(c["cam0"]), "T_imu_cam": [[1, 2], [3, 4]]}),
+            "T_cam_imu of cam0 has to be 4 x 4 numbers, and is 2 x 2",
+        ),
         (lambda c: c["cam0"].pop("rostopic"), "cam0 has no rostopic"),
         (lambda c: c["cam1"].pop("T_cam_imu"), "cam1 has no T_cam_imu"),
         (lambda c: c.pop("cam1"), "there is no cam1, and a stereo pair has cam0 and cam1"),

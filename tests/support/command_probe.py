@@ -2,9 +2,10 @@
 
     python tests/support/command_probe.py --autopilot px4 --out tests/data/px4_commands.json
     python tests/support/command_probe.py                  compare the embedded stack with that file
+    python tests/support/command_probe.py --frame 3        by COMMAND_INT in that frame
 
-Commands come as from a ground station, on its link. After each the vehicle is brought back:
-disarmed in AUTO.LOITER, or hovering in AUTO.LOITER.
+Commands come as from a ground station, on its link, by COMMAND_LONG. After each the vehicle is
+brought back: disarmed in AUTO.LOITER, or hovering in AUTO.LOITER.
 """
 
 import argparse
@@ -37,6 +38,7 @@ RESULT = {
     if "ENUM_END" not in entry.name
 }
 NONE = "no answer"
+UNSET = 0x7FFFFFFF  # x and y of a COMMAND_INT without a place
 NAN = math.nan
 # Values with a meaning of their own: name of the command, first parameters; the rest is 0.
 _SPECIAL = (
@@ -165,10 +167,17 @@ class Station:
                 return
             self.heard += self._parser.parse_buffer(data) or ()
 
-    def command(self, number: int, values: list) -> str:
-        """The result of a command, in words."""
+    def command(self, number: int, values: list, frame: int | None = None) -> str:
+        """The result of a command, in words; with a frame it is sent as COMMAND_INT."""
         self.heard.clear()
-        self.send(mavlink.MAVLink_command_long_message(1, 1, number, 0, *values))
+        if frame is None:
+            message = mavlink.MAVLink_command_long_message(1, 1, number, 0, *values)
+        else:
+            place = (UNSET if math.isnan(v) else round(v * 1e7) for v in values[4:6])
+            message = mavlink.MAVLink_command_int_message(
+                1, 1, frame, number, 0, 0, *values[:4], *place, values[6]
+            )
+        self.send(message)
 
         def answers():
             return [
@@ -194,6 +203,19 @@ class Station:
         """Arms, or disarms by force."""
         return self.command(
             mavlink.MAV_CMD_COMPONENT_ARM_DISARM, [float(on), 0.0 if on else 21196.0, *[0.0] * 5]
+        )
+
+    def armed(self) -> bool:
+        """Whether its last heartbeat says so."""
+        beats = [m for m in self.heard if m.get_type() == "HEARTBEAT" and m.get_srcComponent() == 1]
+        return not beats or bool(beats[-1].base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
+
+    def set_takeoff_height(self) -> None:
+        """Has it take off to the height of the hover."""
+        self.send(
+            mavlink.MAVLink_param_set_message(
+                1, 1, b"MIS_TAKEOFF_ALT", HEIGHT, mavlink.MAV_PARAM_TYPE_REAL32
+            )
         )
 
     def height(self) -> float:
@@ -223,16 +245,12 @@ class Station:
         self.simulation.close()
 
 
-def probe(autopilot: str, folder: Path, states=STATES, only=()) -> dict:
-    """The answer to each case, by state and case."""
+def probe(autopilot: str, folder: Path, states=STATES, only=(), frame=None) -> dict:
+    """The answer to each case, by state and case; with a frame by COMMAND_INT."""
     station = Station(autopilot, folder)
     try:
         station.run(20.0)
-        station.send(
-            mavlink.MAVLink_param_set_message(
-                1, 1, b"MIS_TAKEOFF_ALT", HEIGHT, mavlink.MAV_PARAM_TYPE_REAL32
-            )
-        )
+        station.set_takeoff_height()
         found = {}
         for state in states:
             station.bring_back(state)
@@ -240,7 +258,7 @@ def probe(autopilot: str, folder: Path, states=STATES, only=()) -> dict:
             for name, (number, values) in cases(state).items():
                 if only and not any(part in name for part in only):
                     continue
-                answers[name] = station.command(number, values)
+                answers[name] = station.command(number, values, frame)
                 if answers[name] not in ("unsupported", "denied"):
                     station.bring_back(state)
         return found
@@ -263,11 +281,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--autopilot", default="embedded")
     parser.add_argument("--out", type=Path, help="write the answers there, not compare")
+    parser.add_argument("--frame", type=int, help="MAV_FRAME: sends COMMAND_INT")
     parser.add_argument("only", nargs="*", help="parts of names of commands")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XTDRONE_RUNS"] = folder
-        found = probe(args.autopilot, Path(folder), only=args.only)
+        found = probe(args.autopilot, Path(folder), only=args.only, frame=args.frame)
     if args.out:
         args.out.write_text(json.dumps(found, indent=0) + "\n")
         return 0

@@ -21,7 +21,7 @@ from xtdrone_core.modes import (
     Mode,
     nav_state,
 )
-from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, NOT_VTOL
 from xtdrone_dynamics.earth.geodesy import to_local_array
 
 from ..interfaces import Estimator
@@ -40,7 +40,6 @@ from .links import Link, Links
 UNSUPPORTED, FAILED = mavlink.MAV_RESULT_UNSUPPORTED, mavlink.MAV_RESULT_FAILED
 CANCELLED = 6  # MAV_RESULT_CANCELLED, which pymavlink's dialect lacks
 FORCE = 21196  # param2 of arm and disarm commands: no checks
-MIN_ORBIT, MAX_ORBIT = 1.0, 1000.0  # radius of an orbit, as in PX4 [m]
 ABSOLUTE = (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT)
 RELATIVE = (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
 _UNSET = 0x7FFFFFFF  # x and y of a COMMAND_INT without a place
@@ -275,7 +274,10 @@ class Commands:
             return Answer(
                 DENIED, f"height {params[6]:g} m is not allowed: give one above sea level"
             )
-        return self._commander.take_off(link.vehicle, params[6], self._clock.t_us)
+        place = self._position(params)
+        if place is None:
+            return _no_place(params)
+        return self._commander.take_off(link.vehicle, params[6], self._clock.t_us, place)
 
     @handles(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
     def _nav_vtol_takeoff(self, link: Link, params: Sequence[float]) -> Answer:
@@ -343,7 +345,9 @@ class Commands:
 
     @handles(mavlink.MAV_CMD_DO_CHANGE_SPEED)
     def _do_change_speed(self, link: Link, params: Sequence[float]) -> Answer:
-        self._missions.change_speed(link.vehicle, params[1])
+        hovers = self._status["vehicle_type"][link.vehicle] == MULTICOPTER
+        of_ground = math.isfinite(params[0]) and round(params[0]) == mavlink.SPEED_TYPE_GROUNDSPEED
+        self._missions.change_speed(link.vehicle, params[1], at_once=of_ground or not hovers)
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_SET_HOME)
@@ -524,10 +528,9 @@ class Commands:
         position = self._position(params)
         if position is None:
             return _no_place(params)
-        radius = params[0]
-        if math.isfinite(radius):
-            radius = math.copysign(min(max(abs(radius), MIN_ORBIT), MAX_ORBIT), radius)
-        return self._commander.orbit(link.vehicle, position, radius, params[1], self._clock.t_us)
+        return self._commander.orbit(
+            link.vehicle, position, params[0], params[1], params[2], self._clock.t_us
+        )
 
     @handles(mavlink.MAV_CMD_INJECT_FAILURE)
     def _inject_failure(self, link: Link, params: Sequence[float]) -> Answer:

@@ -14,6 +14,7 @@ from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
 from ..navigation.navigator import Navigator
+from ..navigation.orbit import Orbits
 from ..parameters.store import ParameterStore
 from ..state.clock import StepClock
 from ..state.flight_state import FlightState, ModeTask
@@ -31,6 +32,7 @@ class ModeParts:
     parameters: ParameterStore
     estimator: Estimator
     navigator: Navigator
+    orbits: Orbits
     missions: Missions
     flight: FlightState
     clock: StepClock

@@ -1,6 +1,8 @@
 """AUTO.LOITER: stays where it is; a fixed wing flies circles there."""
 
-from xtdrone_core.modes import Mode
+import math
+
+from xtdrone_core.modes import ORBIT, Mode
 
 from ..state.flight_state import ModeTask
 from ..state.vehicle_status import HOVERS
@@ -12,11 +14,20 @@ class Loiter(ModeTask):
 
     def __init__(self, parts: ModeParts) -> None:
         """No vehicle loiters."""
-        self._status, self._navigator = parts.status, parts.navigator
+        self._status, self._navigator, self._orbits = parts.status, parts.navigator, parts.orbits
 
     def begin(self, i: int) -> None:
         """Holds where vehicle i loiters already, or where it can come to rest."""
         self._navigator.hold(i)
+
+    def leave(self, i: int) -> None:
+        """The next loiter of vehicle i has the speed of the parameters."""
+        self._navigator.loiter_speed[i] = math.nan
+
+    def reached(self, i: int) -> None:
+        """Vehicle i is on the circle of its orbit."""
+        if self._status["nav_state"][i] == ORBIT:
+            self._orbits.arrive(i)
 
     def transition_over(self, i: int) -> None:
         """Holds anew where vehicle i hovers now."""

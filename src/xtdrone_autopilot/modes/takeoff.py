@@ -28,13 +28,14 @@ class Takeoff(ModeTask):
         status = self._status[i]
         if not status["armed"]:
             return
-        height = float(status["takeoff_height"])
+        height, place = float(status["takeoff_height"]), status["centre"][:2].copy()
         status["takeoff_height"] = math.nan
         if not math.isfinite(height):
+            place[:] = math.nan
             above = self._parameters.get(i, "MIS_TAKEOFF_ALT")
             height = self._estimator.pos[i, 2] + above
             self._outbox.say(i, INFO, f"Using default takeoff altitude: {above:.1f} m\t")
-        self._navigator.take_off(i, height)
+        self._navigator.take_off(i, height, place.tolist())
 
     def reached(self, i: int) -> None:
         """Vehicle i is at its height: it loiters, or begins its transition."""

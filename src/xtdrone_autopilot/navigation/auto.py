@@ -29,12 +29,13 @@ from .trajectory import clear_set_points, speed_to_slow, start_trajectory
 
 FOLLOW_TARGET = int(Mode.FOLLOW_TARGET)
 TASK_US = 20_000  # mean period of the trajectory of AUTO modes, as in PX4 [us]
+ALONG_ORBIT = math.inf  # target_yaw of an orbit: along the circle; NaN is to its centre
 REST_SINK = 0.7  # the trajectory of a vehicle on the ground begins at this descent rate [m/s]
 
 
 @njit
 def _orbit(vehicle: Record, params: Record, pos: np.ndarray, dt: float) -> None:
-    """Flies round centre, nose to it, at the height of target."""
+    """Flies round centre, nose to it or as target_yaw says, at the height of target."""
     acc, jerk = params.MPC_ACC_HOR, params.MPC_JERK_AUTO
     radius = max(abs(vehicle.orbit_radius), 0.5)
     turn = -1.0 if vehicle.orbit_radius > 0.0 else 1.0
@@ -67,7 +68,12 @@ def _orbit(vehicle: Record, params: Record, pos: np.ndarray, dt: float) -> None:
         params.MPC_ACC_UP_MAX if wz > 0.0 else params.MPC_ACC_DOWN_MAX,
         dt,
     )
-    turn_to(vehicle, params, math.atan2(vehicle.centre[1] - pos[1], vehicle.centre[0] - pos[0]), dt)
+    yaw = math.atan2(vehicle.centre[1] - pos[1], vehicle.centre[0] - pos[0])
+    if vehicle.target_yaw == ALONG_ORBIT:
+        yaw -= turn * 0.5 * math.pi
+    elif math.isfinite(vehicle.target_yaw):
+        yaw = vehicle.target_yaw
+    turn_to(vehicle, params, yaw, dt)
     after = math.atan2(
         vehicle.smooth_pos[1] - vehicle.centre[1], vehicle.smooth_pos[0] - vehicle.centre[0]
     )

@@ -460,9 +460,20 @@ class Missions(Memory, ModeTask):
             self._status["roi"][i] = np.nan if position is None else position
         self._look_at(i, position)
 
-    def change_speed(self, i: int, speed: float) -> None:
-        """Horizontal speed of vehicle i in this leg and those to come [m/s]; 0 = MPC_XY_CRUISE."""
-        self._flown[i].speed = self._status["target_speed"][i] = _speed(speed)
+    def change_speed(self, i: int, speed: float, at_once: bool = True) -> None:
+        """Sets the speed of vehicle i in the legs to come.
+
+        Args:
+            i: The vehicle.
+            speed: Horizontal [m/s]; 0 or less = MPC_XY_CRUISE.
+            at_once: Also in this leg, where the speed is above 0.
+        """
+        speed = _speed(speed)
+        self._flown[i].speed = speed
+        if self._status["mode"][i] == Mode.LOITER:
+            self._navigator.loiter_speed[i] = speed
+        if at_once and speed > 0.0:
+            self._status["target_speed"][i] = speed
 
     def begin(self, i: int) -> None:
         """Starts or resumes the mission of a vehicle that is in AUTO.MISSION, once it is armed."""

@@ -7,6 +7,7 @@ decides on mode changes; missions and returns set the targets.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -339,9 +340,14 @@ def _follow_resets(status: np.ndarray, estimates: np.ndarray, seen: np.ndarray) 
 
 
 class Navigator(Memory):
-    """Modes of a fleet."""
+    """Modes of a fleet.
 
-    MEMORY = ("_resets",)
+    Attributes:
+        loiter_speed: (N,) horizontal speed of new positions in AUTO.LOITER [m/s], NaN =
+            MPC_XY_CRUISE.
+    """
+
+    MEMORY = ("_resets", "loiter_speed")
 
     def __init__(
         self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator, laws: Laws = ()
@@ -357,6 +363,7 @@ class Navigator(Memory):
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._navigate = with_laws(laws, _navigate, _navigate_one)
         self._resets = estimator.reset_count.copy()
+        self.loiter_speed = np.full(len(status), np.nan)
         self.remember_start()
 
     def step(self, clock: StepClock, sensors: SensorBatch, actuators: np.ndarray, dt: float) -> int:
@@ -483,12 +490,22 @@ class Navigator(Memory):
             position[2] = vehicle["home"][2]
         self.fly_to(i, position, TARGET_LAND)
 
-    def take_off(self, i: int, height: float) -> None:
-        """AUTO.TAKEOFF: straight up, or straight on, to a height, world z [m]."""
+    def take_off(self, i: int, height: float, place: Sequence[float] = (math.nan,) * 2) -> None:
+        """AUTO.TAKEOFF: straight up, or straight on, to a height, world z [m].
+
+        A vehicle that hovers flies to a place (2,) [m] that is given, and, as PX4, stays in the
+        mode where that is elsewhere; NaN = where it is.
+        """
         self.begin(i)
         position = self._estimator.pos[i].copy()
         position[2] = max(height, position[2])
+        elsewhere = np.isfinite(place).all() and self._status["vehicle_type"][i] == MULTICOPTER
+        if elsewhere:
+            elsewhere = math.dist(place, position[:2]) > self._parameters.get(i, "NAV_ACC_RAD")
+            position[:2] = place
         self.fly_to(i, position, TARGET_TAKEOFF)
+        if elsewhere:
+            return
         self.watch(i, WATCH_HEIGHT, height=self.height_reached(i, position[2]))
 
     def height_reached(self, i: int, height: float) -> float:
@@ -498,7 +515,15 @@ class Navigator(Memory):
         return 0.5 * above if 0.0 < above < radius else radius
 
     def reposition(self, i: int, target: npt.ArrayLike, yaw: float, speed: float) -> None:
-        """A new position (3,) [m] to hold in AUTO.LOITER; NaN keeps the present one."""
+        """A new position (3,) [m] to hold in AUTO.LOITER; NaN keeps the present one.
+
+        Without any, and without a yaw, the vehicle comes to rest. A speed that is not above 0 is
+        the loiter's.
+        """
+        if np.isnan(target).all() and math.isnan(yaw):
+            self.hold(i)
+            return
         vehicle = self._status[i]
         position = np.where(np.isfinite(target), target, vehicle["target"])
-        self.fly_to(i, position, TARGET_LOITER, yaw=yaw, speed=speed if speed > 0 else math.nan)
+        speed = speed if speed > 0 else float(self.loiter_speed[i])
+        self.fly_to(i, position, TARGET_LOITER, yaw=yaw, speed=speed)

@@ -57,11 +57,13 @@ class Plan:
         items: The items of each kind: MISSION, FENCE and RALLY of mission_items.
         home: Where it is planned from: latitude, longitude [deg], height [m]; None = not given.
         note: What a user should know of how it was read.
+        mav_type: MAV_TYPE of the vehicle that it was planned for; None = not given.
     """
 
     items: dict[int, list[Item]] = field(default_factory=dict)
     home: tuple[float, float, float] | None = None
     note: str = ""
+    mav_type: int | None = None
 
 
 def load(path: Path | str) -> Plan:
@@ -114,6 +116,7 @@ def _of_data(data: object, name: str) -> Plan:
             RALLY: _rally(_shapes(data, "rallyPoints", name)),
         },
         _home(mission.get("plannedHomePosition")),
+        mav_type=_mav_type(mission.get("vehicleType")),
     )
 
 
@@ -189,6 +192,10 @@ def _home(values: Sequence[float | None] | None) -> tuple[float, float, float] |
     if not (abs(latitude) <= 90 and abs(longitude) <= 180 and abs(height) <= HIGHEST):
         raise ValueError("plannedHomePosition is not on Earth")
     return latitude, longitude, height
+
+
+def _mav_type(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _number(value: float | None) -> float:
@@ -284,7 +291,7 @@ def save(path: Path | str, plan: Plan) -> None:
         "mission": {
             "version": 2,
             "firmwareType": mavlink.MAV_AUTOPILOT_PX4,
-            "vehicleType": mavlink.MAV_TYPE_QUADROTOR,
+            "vehicleType": plan.mav_type or mavlink.MAV_TYPE_QUADROTOR,
             "cruiseSpeed": 15,
             "hoverSpeed": 5,
             "globalPlanAltitudeMode": 1,

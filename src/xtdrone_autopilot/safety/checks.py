@@ -1,6 +1,6 @@
 """Declaration of a health or arming check: PX4's event of it, and the modes that it forbids.
 
-A check is declared where its condition is: by a class of conditions.py, or in arming_checks.py.
+A check is declared where its condition is: by a class in conditions/, or in arming_checks.py.
 """
 
 from collections.abc import Callable, Sequence

@@ -16,7 +16,8 @@ from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, ROVER
 
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
-from ..navigation.navigator import Navigator
+from ..navigation.navigator import OPEN, Navigator
+from ..navigation.orbit import Orbits
 from ..parameters.store import ParameterStore
 from ..state.answer import ACCEPTED, REJECTED, Answer
 from ..state.clock import StepClock
@@ -36,7 +37,6 @@ from ..state.vehicle_status import (
     EVENT_TRANSITION_OVER,
     NEW_MODE,
     TARGET_LAND,
-    TARGET_ORBIT,
 )
 from .arming_checks import ArmingChecks
 from .failsafes import Failsafes
@@ -56,6 +56,7 @@ class Commander:
         failsafes: Failsafes,
         missions: Missions,
         navigator: Navigator,
+        orbits: Orbits,
         flight: FlightState,
         clock: StepClock,
         origin: Sequence[float],
@@ -71,6 +72,7 @@ class Commander:
             failsafes: Told of arming and of modes.
             missions: Notified of reached targets.
             navigator: Flies to requested targets.
+            orbits: Flies round them.
             flight: Changes mode and arming.
             clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
@@ -78,7 +80,7 @@ class Commander:
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._checks, self._failsafes, self._missions = checks, failsafes, missions
-        self._navigator, self._flight = navigator, flight
+        self._navigator, self._orbits, self._flight = navigator, orbits, flight
         self._clock, self._origin, self._outbox = clock, origin, outbox
 
     def checks(self, i: int) -> str:
@@ -234,11 +236,18 @@ class Commander:
             return self._estimator_reason(i)
         return self._flight.why_not(i, mode)
 
-    def take_off(self, i: int, altitude: float, t_us: int) -> Answer:
-        """NAV_TAKEOFF: mode AUTO.TAKEOFF to a height above sea level [m], NaN = the parameter's."""
+    def take_off(self, i: int, altitude: float, t_us: int, place: npt.ArrayLike = OPEN) -> Answer:
+        """NAV_TAKEOFF: mode AUTO.TAKEOFF to a height, and a place where one is given.
+
+        Args:
+            i: The vehicle.
+            altitude: Above sea level [m]; NaN = the parameter's above the vehicle.
+            t_us: Now [us].
+            place: (3,) of which east and north count [m]; NaN = where the vehicle is.
+        """
         status = self._status[i]
         again = status["mode"] == Mode.TAKEOFF and status["armed"]
-        status["takeoff_height"] = altitude - self._origin[2]
+        status["takeoff_height"], status["centre"] = altitude - self._origin[2], place
         answer = self.set_mode(i, Mode.TAKEOFF, t_us)
         if not answer.accepted:
             status["takeoff_height"] = math.nan
@@ -256,7 +265,7 @@ class Commander:
             t_us: Now [us].
         """
         status, place = self._status[i], np.asarray(place, float)
-        status["takeoff_height"] = place[2]
+        status["takeoff_height"], status["centre"] = place[2], math.nan
         answer = self.set_mode(i, Mode.TAKEOFF, t_us, shown=VTOL_TAKEOFF)
         if not answer.accepted:
             status["takeoff_height"] = math.nan
@@ -275,30 +284,13 @@ class Commander:
         return answer
 
     def orbit(
-        self, i: int, centre: npt.ArrayLike, radius: float, speed: float, t_us: int
+        self, i: int, centre: npt.ArrayLike, radius: float, speed: float, heading: float, t_us: int
     ) -> Answer:
-        """DO_ORBIT: AUTO.LOITER on a circle, nose to its centre.
-
-        Args:
-            i: The vehicle.
-            centre: (3,) [m]; NaN keeps the present position or height.
-            radius: Positive = clockwise seen from above [m]; NaN = NAV_LOITER_RAD.
-            speed: [m/s]; NaN = MPC_XY_CRUISE.
-            t_us: Now [us].
-        """
+        """DO_ORBIT: AUTO.LOITER on a circle; the arguments are those of Orbits.begin()."""
+        goes_round = bool(self._status["nav_state"][i] == ORBIT)
         answer = self.set_mode(i, Mode.LOITER, t_us, shown=ORBIT)
         if answer.accepted:
-            self._navigator.begin(i)
-            status = self._status[i]
-            centre = np.where(np.isfinite(centre), centre, status["target"])
-            status["centre"] = centre
-            status["target"][2] = centre[2]
-            status["orbit_radius"] = (
-                radius if math.isfinite(radius) else self._parameters.get(i, "NAV_LOITER_RAD")
-            )
-            status["orbit_left"] = math.inf
-            status["target_speed"] = speed if speed > 0 else math.nan
-            status["target_type"] = TARGET_ORBIT
+            self._orbits.begin(i, centre, radius, speed, heading, goes_round)
         return answer
 
     def handle_events(self) -> None:

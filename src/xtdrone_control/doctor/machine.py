@@ -266,7 +266,7 @@ def system() -> Iterator[Finding]:
     else:
         yield Finding(OK, "run folders", f"{folder}, {free / 1e9:.0f} GB free")
     yield _clock()
-    from xtdrone_dynamics.compiled import cache_root
+    from xtdrone_dynamics.kernel_cache import cache_root
     from xtdrone_sim.warm_up import is_warm
 
     if is_warm():

@@ -14,6 +14,7 @@ from xtdrone_core.fleet_model import SERVO
 
 from ..constants import GRAVITY
 from .effectiveness import effectiveness, largest_thrust
+from .linear_programme import maximise
 
 _SAMPLES = 13  # positions in a servo's range, between which forces are interpolated
 _DIRECTIONS = 12  # directions in which the force across the weight is computed
@@ -57,21 +58,17 @@ class ForceEnvelope:
         Returns:
             (3,) [N], axes of the base; None if no force of the set has the values of `held`.
         """
-        from scipy.optimize import linprog
-
         if not self._wrenches.size:
             return None
         rows = [3, 4, 5, *held]
-        solution = linprog(
-            -np.asarray(direction, float) @ self._wrenches[:3],
-            A_ub=self._owners,
-            b_ub=np.ones(len(self._owners)),
-            A_eq=self._wrenches[rows],
-            b_eq=(0.0, 0.0, 0.0, *held.values()),
+        fractions = maximise(
+            np.asarray(direction, float) @ self._wrenches[:3],
+            (self._owners, np.ones(len(self._owners))),
+            (self._wrenches[rows], np.array((0.0, 0.0, 0.0, *held.values()))),
         )
-        if not solution.success:
+        if fractions is None:
             return None
-        force: np.ndarray = self._wrenches[:3] @ solution.x
+        force: np.ndarray = self._wrenches[:3] @ fractions
         return force
 
     def across_weight(self) -> float:

@@ -121,7 +121,7 @@ def _fly(args: argparse.Namespace) -> int:
 
             agent_class = registry.AGENTS.load(args.agent)
         settings = arguments.read(f"agent '{args.agent}'", agent_class, args.set)
-        ensure_warm()
+        ensure_warm(scenario, args.links)
         with running.new_run_folder(scenario) as folder, running.Signals() as signals:
             simulation = _flight(args, scenario, (agent_class, settings), folder, signals)
         agent = simulation.agent

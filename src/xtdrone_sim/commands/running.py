@@ -20,6 +20,7 @@ from xtdrone_core.runs.parent import tied
 if TYPE_CHECKING:  # slow to import
     from ..simulation import Simulation
 
+_FIRST_USE = "compiling kernels that were not needed before; once, a few seconds ..."
 AFTER_FLIGHT = "xtdrone.after_flight"  # entry points of functions that take the run folder
 
 
@@ -54,14 +55,19 @@ def run(
 ) -> None:
     """Runs until the end or a signal, and always closes the simulation.
 
+    Kernels that only this flight uses are compiled when it comes to them, which is said.
+
     Raises:
         KeyboardInterrupt: The signal came before the flight had begun.
     """
+    from xtdrone_dynamics import progress
+
     signals.stop(simulation)
     try:
         if await_bridge and simulation.requests is not None:
             simulation.requests.await_bridge()
-        simulation.run(until_us)
+        with progress.shown(line=_FIRST_USE):
+            simulation.run(until_us)
     finally:
         simulation.close()
     if signals.came and simulation.t_us < TICK_US:

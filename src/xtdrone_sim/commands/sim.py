@@ -65,7 +65,7 @@ def _sim(args: argparse.Namespace) -> int:
     # Opened before the kernels are compiled: a client that connects knows that there is something
     # to wait for.
     server = ControlServer(ports.Ports(scenario.instance).control)
-    ensure_warm()
+    ensure_warm(scenario)
     wanted = not args.no_run_folder
     with (
         contextlib.closing(server),

@@ -1,5 +1,6 @@
-"""Reads a calibration by Kalibr: camchain-imucam.yaml and imu.yaml."""
+"""Reads a calibration by Kalibr: camchain-imucam.yaml and imu.yaml, also as OpenVINS has them."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,8 @@ def read(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
     Raises:
         SlamError: A file or a value is missing or wrong; it names all that is.
     """
-    pair, noise = _mapping(chain), _mapping(imu)
+    pair = {name: _with_kalibr_s_pose(camera) for name, camera in _mapping(chain).items()}
+    noise = _mapping(imu)
     noise = noise.get("imu0", noise)  # as Kalibr's results have it
     faults = [fault for name in ("cam0", "cam1") for fault in _faults(name, pair.get(name))]
     faults += [f"{imu.name} has no {key}" for key in _IMU if key not in noise]
@@ -70,6 +72,16 @@ def _mapping(path: Path) -> Yaml:
     if not isinstance(values, dict):
         raise SlamError(f"'{shown(path)}' is no calibration by Kalibr: it has no keys")
     return values
+
+
+def _with_kalibr_s_pose(camera: Yaml) -> Yaml:
+    """Returns a camera with T_cam_imu, also where a file of OpenVINS gives T_imu_cam instead."""
+    if not isinstance(camera, dict) or "T_cam_imu" in camera or "T_imu_cam" not in camera:
+        return camera
+    inverse = camera["T_imu_cam"]
+    with contextlib.suppress(ValueError, TypeError, np.linalg.LinAlgError):  # named by _faults()
+        inverse = np.linalg.inv(np.array(inverse, dtype=float)).tolist()
+    return {**camera, "T_cam_imu": inverse}
 
 
 def _faults(name: str, camera: Yaml) -> list[str]:

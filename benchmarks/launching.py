@@ -1,13 +1,7 @@
-"""Wall time from the start of roslaunch until the fleet is armed, at real time.
+"""Wall time from the start of roslaunch until the fleet is armed, at real time."""
 
-python benchmarks/bench_launch.py
-python benchmarks/bench_launch.py --n 9 --runs 3
-"""
-
-import argparse
 import os
 import signal
-import statistics
 import subprocess
 import tempfile
 import time
@@ -56,31 +50,3 @@ def seconds_to_armed(
             if launch.poll() is None:
                 os.killpg(launch.pid, signal.SIGINT)
                 launch.wait(timeout=60)
-
-
-def main():
-    """Measures each size several times, prints medians and updates runs/bench.json."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, nargs="+", default=[2, 9])
-    parser.add_argument("--runs", type=int, default=3)
-    args = parser.parse_args()
-    rows, work = [], results.Work()
-    for n in args.n:
-        times = [seconds_to_armed(n, work) for _ in range(args.runs)]
-        print(
-            f"n {n:3d}: armed {statistics.median(times):.2f} s after roslaunch "
-            f"({min(times):.2f} to {max(times):.2f})",
-            flush=True,
-        )
-        rows.append(
-            (
-                {"n": n, "engine": "embedded", "autopilot": "embedded"},
-                round(statistics.median(times), 2),
-                "s",
-            )
-        )
-    results.replace("launch_to_all_armed", rows, work)
-
-
-if __name__ == "__main__":
-    main()
