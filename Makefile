@@ -43,7 +43,7 @@ cache: setup-learn
 check: setup
 	@. scripts/env.sh && ruff check && ruff format --check --quiet && mypy && lint-imports \
 		&& codespell README.md CONTRIBUTING.md CHANGELOG.md src docs launch scripts examples \
-		&& python -m pytest -q tests/integration/test_private_attributes.py
+		&& python -m pytest -q --long tests/integration/test_private_attributes.py
 	@. scripts/env.sh && ruff check --select F $$(find src/*/nodes -type f -perm -u+x)
 
 docs: setup
@@ -60,8 +60,9 @@ test-times: override ARGS += --times $(CURDIR)/runs/test_times.json
 test-times: test-long
 	@. scripts/env.sh && python scripts/times_of_tests.py
 
+# They wait for no other program: a process for each core.
 test-fast: setup-learn
-	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \
+	@. scripts/env.sh && python -m pytest -q -n $$(( $$(nproc) < 4 ? $$(nproc) : 4 )) --dist worksteal -m "not slow" \
 		$(addprefix --ignore=tests/,integration ros gazebo flight_controllers/px4) $(ARGS)
 
 notebook:

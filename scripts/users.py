@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xtdrone_core import XtdroneError, files
+from xtdrone_core import XtdroneError
 from xtdrone_core.runs import bags
 
 READ, REFUSED, CRASHED, PASSED_OVER = "read", "refused", "crashed", "passed over"
@@ -165,7 +165,7 @@ def readers_of(path: Path) -> list[Reader]:
 def _readers_of_yaml(path: Path) -> list[Reader]:
     """Returns the readers for YAML, by its keys."""
     try:
-        values = files.read_yaml(path)
+        values = _yaml(path)
     except XtdroneError:
         return [scenario]
     keys = set(values) if isinstance(values, dict) else set()
@@ -176,9 +176,16 @@ def _readers_of_yaml(path: Path) -> list[Reader]:
     return [track if "gates" in keys else scenario]
 
 
+def _yaml(path: Path) -> object:
+    """Returns what a file of YAML holds, also one of OpenCV."""
+    from xtdrone_slam.datasets import calibration
+
+    return calibration.read_yaml(path)
+
+
 def _is_imu(path: Path) -> bool:
     with contextlib.suppress(XtdroneError):
-        values = files.read_yaml(path)
+        values = _yaml(path)
         if isinstance(values, dict):
             return _IMU_KEYS <= set(values.get("imu0", values))
     return False

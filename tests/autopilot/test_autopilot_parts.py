@@ -60,7 +60,8 @@ def test_the_documented_example_flies_a_square(examples):
             tilts.append(tilt_of(a.status["sp_quat"]).max())
 
     each_step(simulation, look)
-    simulation.run(until_us=70_000_000)
+    while not (agent.done and simulation.landed.all()) and simulation.t_us < 70_000_000:
+        simulation.run(until_us=simulation.t_us + 1_000_000)
     assert type(simulation.autopilot.estimator).__name__ == "Complementary"
     reached = [values["reached"] for name, values in corners if name == "corner"]
     assert reached == [True] * 4

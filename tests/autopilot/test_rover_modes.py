@@ -55,7 +55,10 @@ def heading(flight):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vehicle, near", [("rover", 3.0), ("r1_rover", 2.0), ("boat", 5.0)])
+@pytest.mark.parametrize(
+    "vehicle, near",
+    [("rover", 3.0), pytest.param("r1_rover", 2.0, marks=pytest.mark.long), ("boat", 5.0)],
+)
 def test_a_mission_is_driven_to_its_end(vehicle, near):
     flight = ready(vehicle)
     items = [flight.item(WAYPOINT, *place) for place in COURSE]
@@ -135,7 +138,9 @@ def test_modes_are_taken_over_armed_and_driven_as_by_px4(vehicle):
 
 
 @pytest.mark.slow
-@ALL
+@pytest.mark.parametrize(
+    "vehicle", [pytest.param("rover", marks=pytest.mark.long), "r1_rover", "boat"]
+)
 def test_offboard_takes_places_and_velocities(vehicle):
     flight = ready(vehicle)
     place, speed = 0xDFC, 0xDE7  # masks that leave x and y

@@ -136,6 +136,7 @@ def exact(o, start, ray):
     return t, np.clip(np.nan_to_num(normal), -1.0, 1.0) @ m.T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [BOX, SPHERE, CYLINDER], ids=NAMES.get)
 def test_primitives_are_where_their_closed_forms_say(kind):
     """In single precision, lengths to 80 m."""

@@ -99,6 +99,7 @@ def test_what_is_drawn_is_spread_evenly(tmp_path):
     assert (o["size"][:, 1] == 2.0).all() and (o["pos"][:, 1] == 0.0).all()
 
 
+@pytest.mark.slow
 def test_a_gate_is_open_and_a_room_is_closed(tmp_path):
     gate = world_of(tmp_path, {"asset": "gate", "pos": [5, 0, 2], "yaw": 0, "size": [1.5, 1.0]})
     bars = standing(gate.generate(1))

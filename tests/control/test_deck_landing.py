@@ -43,6 +43,7 @@ def test_it_lands_on_the_deck_and_is_carried_on(vehicles, world, wind, near):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # one lands on each kind of deck above
 def test_there_are_as_many_multirotors_as_carriers(capsys):
     assert command.main(["fly", "deck_landing", "--vehicles", "rover; iris@4,0; iris@4,4"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]

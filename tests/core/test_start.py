@@ -79,6 +79,7 @@ def test_help_texts_come_from_declarations_alone():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

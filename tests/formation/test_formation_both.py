@@ -198,7 +198,11 @@ class LosesLeader(FormationAgent):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["centralised", pytest.param("consensus", marks=pytest.mark.long), "consensus_acceleration"],
+    [
+        pytest.param("centralised", marks=pytest.mark.long),
+        pytest.param("consensus", marks=pytest.mark.long),
+        "consensus_acceleration",
+    ],
 )
 def test_the_formation_holds_while_the_leader_is_lost(name):
     events = []

@@ -60,6 +60,7 @@ def test_eight_followers_track_a_leader_on_a_mission(flight):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # the next test flies a shorter one
 def test_the_fleet_lands_where_the_mission_ended(flight):
     events, _t, pos, _ = flight
     assert "landed" in events
@@ -79,6 +80,7 @@ def test_a_leader_that_would_stay_for_ever_ends_the_mission(tmp_path, capsys):
         simulation.run(until_us=200_000_000)
         assert agent.done and simulation.landed.all()
         assert abs(simulation.state.pos[0, 0] - 20.0) < 2.0
+        assert simulation.state.pos[:, 2].max() < 0.3
     finally:
         simulation.close()
     assert "leader ends early: mission item 1 (MAV_CMD_NAV_LOITER_UNLIM)" in capsys.readouterr().err

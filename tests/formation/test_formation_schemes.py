@@ -80,6 +80,7 @@ def test_three_formations_reach_their_slots(n, name):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # a hundred do so above
 def test_a_thousand_reach_their_slots_in_three_formations():
     """From one into the next that is near, and fast, since 1000 vehicles take long."""
     simulator = airborne(1000, slots("sphere", 1000))

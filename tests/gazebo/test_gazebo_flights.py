@@ -245,7 +245,8 @@ def test_nothing_survives_a_simulation_that_is_killed():
     subprocess.run(["rm", "-r", folder], check=True)
 
 
-@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.long), 4])
 def test_square_with_the_embedded_autopilot(runs, n):
     assert main(["fly", "square", "--engine", "gazebo", "--gps", "rtk", "--n", str(n)]) == 0
     folder = (runs / LATEST).resolve()

@@ -17,9 +17,14 @@ pytestmark = [
 COURSE = plan_file.load(resources.root() / "docs/missions/course.plan").items
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "vehicle, world, within",
-    [("rover", "empty", 0.25), ("r1_rover", "empty", 0.01), ("boat", "lake", 0.02)],
+    [
+        ("rover", "empty", 0.25),
+        pytest.param("r1_rover", "empty", 0.01, marks=pytest.mark.long),
+        ("boat", "lake", 0.02),
+    ],
 )
 def test_a_course_is_driven_as_in_the_embedded_engine(vehicle, world, within):
     """30 s in 3 m/s of wind: found 0.11 m, 0.001 m and 0.004 m."""

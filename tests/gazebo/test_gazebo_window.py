@@ -59,6 +59,7 @@ def until_drawn(screen, engine):
     )
 
 
+@pytest.mark.long  # the next test has this, too
 def test_gzclient_draws_the_world(screen, engine):
     engine.open_viewer()
     until_drawn(screen, engine)

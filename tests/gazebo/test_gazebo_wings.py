@@ -5,7 +5,7 @@ import pytest
 import classic
 from xtdrone_core import resources
 
-VEHICLES = "plane", "standard_vtol"
+VEHICLES = "plane", pytest.param("standard_vtol", marks=pytest.mark.long)
 TRACKS = classic.sitl_gazebo()
 
 

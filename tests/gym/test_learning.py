@@ -78,6 +78,7 @@ def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(tmp_path, setting
         assert torch.equal(a, b)
 
 
+@pytest.mark.slow
 def test_a_curriculum_grows_with_the_steps_and_is_resumed(tmp_path):
     plan = Plan(
         task="Position-v0",
@@ -145,6 +146,7 @@ def test_what_cannot_vary_is_named(words, message):
         sweep.trials(Plan(task="Velocity-v0"), words, 1)
 
 
+@pytest.mark.slow
 def test_the_same_seed_learns_the_same(tmp_path):
     plan = Plan(task="Velocity-v0", environments=8, steps=8 * 32, threads=2, episodes=16)
     first, second = Training(plan), Training(plan)

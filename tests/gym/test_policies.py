@@ -160,6 +160,7 @@ def test_a_policy_for_any_vehicle_flies_others(path, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [

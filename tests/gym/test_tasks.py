@@ -68,6 +68,7 @@ def test_every_multirotor_begins_each_task_free_of_others_and_of_objects(vehicle
         assert not tasks.ended.any(), f"{name} with {vehicle}"
 
 
+@pytest.mark.slow
 def test_a_trajectory_is_the_figure_that_was_drawn_and_its_error_is_measured():
     tasks = still("Trajectory-v0", seed=4)
     place, goal, memory = tasks.batch.state.pos[0, 0], tasks.goal[0, 0], tasks.memory[0, 0]
@@ -103,6 +104,7 @@ def through(tasks, gate, left, up, along=(-0.1, 0.1)):
     return tasks.memory[0, 0]
 
 
+@pytest.mark.slow
 def test_gates_stand_where_the_course_is_and_are_passed_in_their_order():
     tasks = still("Racing-v0", seed=5)
     bars = tasks.batch.scenes.objects[0, 1:].reshape(racing.GATES, racing.BARS)
@@ -205,6 +207,7 @@ def test_images_of_some_environments_leave_those_of_others():
     assert (before != everyone).any(axis=(1, 2, 3)).all()
 
 
+@pytest.mark.slow
 def test_the_platforms_goal_moves_with_its_object():
     tasks = TaskBatch("Landing-v0", 20, seed=3)
     up = np.zeros_like(tasks.action)
@@ -248,6 +251,7 @@ def test_the_approach_before_the_touch_decides(aside, velocity, lean, success):
     assert judge(tasks) == (-10.0, True, False)
 
 
+@pytest.mark.slow
 def test_four_goals_are_dealt_apart_and_the_nearest_others_come_first():
     tasks = TaskBatch("MultiHover-v0", 300, seed=5)
     apart = np.linalg.norm(tasks.goal[:, :, None] - tasks.goal[:, None], axis=-1)
@@ -292,6 +296,7 @@ def test_whom_another_ends_is_cut_off():
     assert rows.truncated.tolist() == [False] * 6 + [True] * 2
 
 
+@pytest.mark.slow
 def test_slots_keep_their_places_about_the_leader_and_say_how_fast_they_are():
     tasks = TaskBatch("Formation-v0", 40, seed=7)
     which, goal = np.arange(40), tasks.goal
@@ -305,6 +310,7 @@ def test_slots_keep_their_places_about_the_leader_and_say_how_fast_they_are():
     assert sizes == pytest.approx(np.tile(sizes[0], (40, 1)), abs=1e-4) and sizes.min() > 4.0
 
 
+@pytest.mark.slow
 def test_the_evader_flees_within_its_bounds_and_is_caught_for_all():
     tasks = TaskBatch("Pursuit-v0", 50, seed=8)
     action = np.zeros_like(tasks.action)

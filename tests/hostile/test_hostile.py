@@ -67,6 +67,7 @@ class Harmful(Kind):
                 sys.exit(0)
 
 
+@pytest.mark.slow
 def test_each_harm_is_found_and_the_inputs_behind_it_are_tried():
     result = run(Harmful(), SEED, LIMIT_S, last=11)
     assert result.tried == 12

@@ -40,7 +40,8 @@ ALONE = {
     "mpc_backend": "collisions: 0",
 }
 NEEDS = {"record_stereo": ("cv2",), "mpc_backend": ("casadi",), "calm_task": ("torch", "onnx")}
-SLOW = dict.fromkeys(("record_stereo", "disturbances"), pytest.mark.slow)
+# What they do, other tests do, too: recording, faults of rotors, parts of one's own.
+LONG = {"record_stereo", "disturbances", "my_velocity_control", "my_estimator", "calm_task"}
 NAMED = {
     "my_scheme": "formation simulate --n 4 --formations line --scheme my_scheme:Cohesive",
     "my_estimator": "fly square --gps rtk --estimator my_estimator:Complementary",
@@ -50,6 +51,11 @@ NAMED = {
     "my_velocity_control": "fly square --gps rtk --velocity_control my_velocity_control:Gentle",
 }
 WITH_OTHERS = {"mavsdk_square", "circle_node", "own_agent_ros"}
+
+
+def marked(names):
+    """Their names, as parameters."""
+    return [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in names]
 
 
 def run(folder, *words, **variables):
@@ -75,7 +81,7 @@ def test_every_example_is_run_here_and_is_short():
         assert len(file.read_text().splitlines()) < MAX_LINES, file.name
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=SLOW.get(n, ())) for n in ALONE])
+@pytest.mark.parametrize("name", marked(ALONE))
 def test_example_flies(name, runs, monkeypatch, capfd):
     for package in NEEDS.get(name, ()):
         pytest.importorskip(package)
@@ -89,7 +95,7 @@ def test_an_example_flies_in_a_process_of_its_own(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", marked(NAMED))
 def test_example_is_named_on_the_command_line(name, runs, monkeypatch):
     for package in NEEDS.get(name, ()):
         pytest.importorskip(package)
@@ -97,13 +103,14 @@ def test_example_is_named_on_the_command_line(name, runs, monkeypatch):
     assert main(NAMED[name].split()) == 0
 
 
+@pytest.mark.long  # clients by MAVSDK fly in test_mavlink_clients.py
 def test_mavsdk_client_flies_a_running_simulation(simulate, tmp_path):
     pytest.importorskip("mavsdk")
     simulate("--gps", "rtk", "--speed", 3)
     assert "landed" in run(tmp_path, EXAMPLES / "mavsdk_square.py")
 
 
-@pytest.mark.slow
+@pytest.mark.long  # a user's node flies in tests/ros/test_bridge_ros.py
 @needs_ros
 def test_ros_node_flies_a_circle(ros):  # noqa: F811
     launch = ros.start(

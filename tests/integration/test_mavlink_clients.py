@@ -40,7 +40,7 @@ def test_mavsdk_takes_off_flies_an_offboard_square_and_lands(simulate):
         pilot.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long  # one vehicle is flown above
 def test_mavsdk_flies_vehicles_1_9_and_25_of_a_fleet_at_once(simulate):
     """Past ten vehicles PX4 sends all offboard links to port 14549, where the system id tells."""
     simulate("--n", 25, "--gps", "rtk", "--speed", 2)

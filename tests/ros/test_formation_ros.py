@@ -104,6 +104,7 @@ def test_the_launch_file_flies_formations_and_reports(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # the launch above has the same nodes in one process
 def test_a_leader_and_an_own_follower_class_as_single_nodes(tmp_path, ros):  # noqa: F811
     script = tmp_path / "mine.py"
     script.write_text(OWN_FOLLOWER)

@@ -12,6 +12,7 @@ from ros_fixtures import NODES, needs_ros, ros  # noqa: F401
 pytest.importorskip("cv2")
 
 from slam_wall import record_wall
+from small_stereo import small_stereo
 from xtdrone_core import Scenario
 from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
@@ -19,6 +20,7 @@ from xtdrone_slam import SlamError
 from xtdrone_slam.agents.vision import VisionAgent
 
 
+@pytest.mark.slow
 def test_flight_without_gps_stays_on_its_way(tmp_path):
     t = np.linspace(0.0, 3.0, 31)
     x = 0.4 * (1.0 - np.cos(np.pi * t / 3.0))
@@ -27,7 +29,9 @@ def test_flight_without_gps_stays_on_its_way(tmp_path):
     )
     (tmp_path / "run" / "console").mkdir(parents=True)
     (tmp_path / "run" / "summary.json").write_text("{}")
-    scenario = Scenario(vehicles=parse_vehicles("iris_stereo@0,3"), world="indoor", speed=0.0)
+    scenario = Scenario(
+        vehicles=parse_vehicles(f"{small_stereo(tmp_path)}@0,3"), world="indoor", speed=0.0
+    )
     simulation = Simulation(scenario, tmp_path / "run", links=False)
     events = []
     try:
@@ -44,7 +48,7 @@ def test_flight_without_gps_stays_on_its_way(tmp_path):
     assert agent.done and ("vision", {"index": "aligned"}) in events
     agent.report(tmp_path / "run")
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    assert summary["tracking_max_m"] < 0.35 and summary["vision_max_m"] < 0.15
+    assert summary["tracking_max_m"] < 0.45 and summary["vision_max_m"] < 0.15
     assert summary["vision_poses"] > 60 and summary["vision_reason"] == ""
 
 

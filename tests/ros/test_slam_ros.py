@@ -14,6 +14,7 @@ from xtdrone_slam.evaluation import results
 pytestmark = needs_ros
 
 
+@pytest.mark.long  # 37 s; its parts are tested in tests/slam and beside it
 def test_benchmark_launch_file(tmp_path):
     # Not along a line, about which the alignment of the estimate would leave the rotation open.
     (tmp_path / "short.csv").write_text(
@@ -41,7 +42,7 @@ def test_benchmark_launch_file(tmp_path):
     replayed, live = results.load(folder)
     assert live.metadata["live"] and live.metadata["texture"] == 0.8
     (run,) = live.systems[0].runs
-    assert run.outcome["reason"] == "", run.reason
+    assert run.outcome["reason"] == "", run.outcome
     assert run.outcome["not_arrived"] > 0 and run.outcome["missing"] == 0
     assert (
         run.outcome["answers"] + run.outcome["not_arrived"] + run.outcome["dropped"]

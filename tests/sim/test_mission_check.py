@@ -182,6 +182,7 @@ def test_parameters_count(check, tmp_path):
     assert status == 1 and any("MIS_DIST_1WP allows 30 m" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOITERS)
 @pytest.mark.parametrize("vehicle", ["plane", "standard_vtol", "iris"])
 def test_circles_of_loiters_are_held_against_the_fence(check, kind, vehicle):

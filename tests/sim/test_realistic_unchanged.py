@@ -17,7 +17,7 @@ from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
-EFFECTS = {"rain": ("12:00", "rain=60"), "fog": ("12:00", "fog=20"), "lamps": ("0:00", "")}
+EFFECTS = {"lamps in rain": ("0:00", "rain=60"), "fog": ("12:00", "fog=20")}
 LENS = {
     "flare": 20.0,
     "bloom": 0.3,

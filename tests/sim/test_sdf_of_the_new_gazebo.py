@@ -97,6 +97,14 @@ def test_models_of_fuel_are_found_among_other_models_by_their_name(tmp_path, mon
     assert [model.name for model in load_world(path).models] == ["tree"]
 
 
+def test_a_model_that_stands_for_one_of_fuel_is_not_that(tmp_path):
+    (tmp_path / "oak_tree").mkdir()
+    path = tmp_path / "oak_tree" / "model.sdf"
+    path.write_text(f'<sdf version="1.9"><include><uri>{FUEL}</uri></include></sdf>')
+    with pytest.raises(SdfError, match="is on the network"):
+        load_vehicle(path)
+
+
 def test_the_ground_of_fuel_is_that_of_gazebo_11(tmp_path):
     path = world_with(tmp_path, FUEL.replace("Oak tree", "Ground Plane"))
     assert [model.name for model in load_world(path).models] == ["ground_plane"]

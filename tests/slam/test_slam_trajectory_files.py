@@ -145,6 +145,7 @@ def test_euroc_s_csv_can_be_flown(tmp_path):
     assert flown.at(2.9).pos == pytest.approx(poses()[-1, 1:4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", pose_bags.KINDS[:-1])
 def test_the_poses_of_a_bag_are_a_trajectory(tmp_path, kind):
     path = pose_bags.write(tmp_path, kind, "pose", "odometry", "tf")

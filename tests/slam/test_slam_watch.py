@@ -96,6 +96,7 @@ def window(tmp_path, monkeypatch):
     del application
 
 
+@pytest.mark.slow
 def test_window_says_what_it_shows(window):
     from pyqtgraph.Qt import QtCore, QtTest
 

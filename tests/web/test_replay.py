@@ -227,6 +227,7 @@ def test_a_mavros_with_any_namespace_or_none_is_a_vehicle(tmp_path, name, called
     assert found.at(4.0)["mode"][found.names.index(called)] == OFFBOARD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", pose_bags.KINDS)
 @pytest.mark.parametrize("what, name", [("odometry", "odometry"), ("tf", "uav0")])
 def test_bags_of_others_are_played(tmp_path, kind, what, name):

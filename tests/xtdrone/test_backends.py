@@ -76,6 +76,7 @@ def test_a_flight_by_a_backend_is_saved_and_goes_on_bit_for_bit(tmp_path):
         again.run_until(lambda: 2.0 < pilot.time < 3.0, "begun anew")
 
 
+@pytest.mark.slow
 def test_a_composed_vehicle_brings_its_backend():
     quad = xd.Multirotor(
         name="quad",

@@ -34,6 +34,7 @@ def test_examples_of_a_module_are_right(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_examples_of_a_class_are_right(name):
     found = getattr(xd, name)

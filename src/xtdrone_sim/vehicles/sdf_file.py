@@ -195,10 +195,11 @@ def _of_fuel(element: Element, uri: str) -> str:
         versions = [each for each in folder.glob("*") if each.name.isdigit()]
         if versions:
             return str(max(versions, key=lambda each: int(each.name)).joinpath(*rest))
-    beside = Path(element.base).parent
+    beside = Path(element.base).parent  # a model may stand for that of Fuel with its own name
     for parent in (beside.parent, beside.parent / "models", *resources.model_folders()):
         for known in (name, name.lower().replace(" ", "_")):  # as of Gazebo 11's ground_plane
-            if name and (parent / known).is_dir():
+            folder = parent / known
+            if name and folder.is_dir() and folder.resolve() != beside.resolve():
                 return "model://" + "/".join([known, *rest])
     fail(
         element,

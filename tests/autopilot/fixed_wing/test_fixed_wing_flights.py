@@ -65,7 +65,7 @@ def fly_plan(f):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wind", ["", "mean=0,5,0 dryden=5"])
+@pytest.mark.parametrize("wind", [pytest.param("", marks=pytest.mark.long), "mean=0,5,0 dryden=5"])
 def test_the_plan_is_flown_from_take_off_to_landing(plane, wind):
     f = plane(wind=wind)
     rows = fly_plan(f)

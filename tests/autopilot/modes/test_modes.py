@@ -315,6 +315,7 @@ def test_what_the_type_mask_ignores_may_be_anything(on_ground, message, field, e
     p["offboard_kind"] = 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", [mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL])
 @pytest.mark.parametrize(
     "command, params",

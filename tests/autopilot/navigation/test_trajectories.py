@@ -113,6 +113,7 @@ def test_a_corner_is_cut_inside_the_acceptance_radius_at_the_speed_that_its_angl
     assert vel[(path[:, 0] > 20) & (path[:, 0] < 40), 0].min() > 4.9  # straight on
 
 
+@pytest.mark.slow
 def test_the_trajectory_goes_to_the_velocity_that_was_wanted_the_last_time():
     """As in PX4, which first goes on and then takes the new velocity."""
     _, vel = fly_legs((0, 0, 10), (30, 0, 10), seconds=2 * DT)

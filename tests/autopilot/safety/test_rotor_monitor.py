@@ -68,7 +68,9 @@ def fly(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ground", [pytest.param("level", marks=pytest.mark.long), "slope"])
-@pytest.mark.parametrize("wind", range(9))
+@pytest.mark.parametrize(
+    "wind", [pytest.param(wind, marks=pytest.mark.long if wind % 4 else ()) for wind in range(9)]
+)
 def test_no_rotor_is_called_failed_on_landing(fly, tmp_path, wind, ground):
     world = "empty"
     if ground == "slope":

@@ -29,9 +29,11 @@ HEIGHTS = {
 }
 
 
-@pytest.fixture(params=HEIGHTS)
+@pytest.fixture(
+    params=["standard_vtol", "tailsitter", pytest.param("tiltrotor", marks=pytest.mark.long)]
+)
 def kind(request):
-    """The type of the VTOL."""
+    """The type of the VTOL; a tiltrotor is flown by tests that name it."""
     return request.param
 
 
@@ -54,15 +56,17 @@ def aloft(vtol):
     """A VTOL that hovers after AUTO.TAKEOFF."""
 
     def make(**scenario):
-        f = vtol(**scenario)
-        f.set(MIS_TAKEOFF_ALT=HEIGHT)
-        f.autopilot.commander.take_off(0, NAN, f.simulation.t_us)
-        assert f.autopilot.commander.arm(0, f.simulation.t_us).accepted
-        f.wait(lambda: f.mode == Mode.LOITER, 30)
-        f.run(5)
-        return f
+        return vtol(**scenario).once(hover_up)
 
     return make
+
+
+def hover_up(f):
+    f.set(MIS_TAKEOFF_ALT=HEIGHT)
+    f.autopilot.commander.take_off(0, NAN, f.simulation.t_us)
+    assert f.autopilot.commander.arm(0, f.simulation.t_us).accepted
+    f.wait(lambda: f.mode == Mode.LOITER, 30)
+    f.run(5)
 
 
 def state(f):
@@ -340,7 +344,7 @@ def test_it_changes_over_in_manual_modes(aloft, mode):
         ("standard_vtol", "roll", {"VT_FW_QC_R": 15}, "maximum roll"),
         ("standard_vtol", "command", {}, "external command"),
         ("tailsitter", "command", {}, "external command"),
-        ("tiltrotor", "command", {}, "external command"),
+        pytest.param("tiltrotor", "command", {}, "external command", marks=pytest.mark.long),
     ],
     indirect=["kind"],
 )
