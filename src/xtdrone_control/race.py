@@ -13,20 +13,24 @@ from xtdrone_core.flight_agent import FlightAgent, minimum_jerk
 from xtdrone_core.racing.laps import Laps
 from xtdrone_core.racing.track import MAX_LAPS, Track, read_track
 from xtdrone_core.scenario.options import Option
+from xtdrone_guidance.time_optimal.dynamics import Multirotor
+from xtdrone_guidance.time_optimal.tracking import Tracker
 
-from .race_path import Course
+from .race_path import Course, TimedCourse
 
 _APPROACH = 2.0  # average speed to the start [m/s]
 _WAIT_US = 1_000_000  # wait at the start [us]
+_TRACKING_PERIOD_US = 4_000  # between two commands of a time-optimal flight [us]
+_YAW_RATE = 0.3  # about the body's z axis in a time-optimal plan [rad/s]
 _MIN_TURN_SPEED = 0.3  # the nose follows the path above this speed [m/s]
 
 
 class RaceAgent(FlightAgent):
     """Flies one vehicle through the gates of the scenario's track, then lands it.
 
-    It follows a smooth path through the middles of the gates by set-points of position, velocity
-    and acceleration. In addition to the events of FlightAgent: `race` (lap_m, planned_s). The
-    simulation itself times the laps.
+    It follows a smooth path through the middles of the gates, or the plan of least time through
+    them, by set-points of position, velocity and acceleration. In addition to the events of
+    FlightAgent: `race` (lap_m, planned_s). The simulation itself times the laps.
     """
 
     MEMORY = (*FlightAgent.MEMORY, "_begun_us", "_laps")
@@ -43,6 +47,33 @@ class RaceAgent(FlightAgent):
                 "largest across the path, and along it", unit="m/s^2", minimum=0.2, maximum=30.0
             ),
         ] = 4.0,
+        plan: Annotated[
+            str,
+            Option(
+                "a smooth path through the middles, or the least time that the rotors allow",
+                choices=("smooth", "time_optimal"),
+            ),
+        ] = "smooth",
+        thrust: Annotated[
+            float,
+            Option("part of the rotors' that a time-optimal plan uses", minimum=0.3, maximum=1.0),
+        ] = 0.8,
+        body_rate: Annotated[
+            float, Option("largest of a time-optimal plan", unit="rad/s", minimum=0.5, maximum=30.0)
+        ] = 8.0,
+        tilt: Annotated[
+            float, Option("largest of a time-optimal plan", unit="deg", minimum=10.0, maximum=180.0)
+        ] = 180.0,
+        part: Annotated[
+            float,
+            Option(
+                "of openings and balls that a time-optimal plan uses", minimum=0.01, maximum=1.0
+            ),
+        ] = 0.2,
+        floor: Annotated[
+            float,
+            Option("least height of a time-optimal plan", unit="m", minimum=0.05, maximum=1000.0),
+        ] = 0.6,
         laps: Annotated[
             int | None, Option("how often", minimum=1, maximum=MAX_LAPS, unset="the track's")
         ] = None,
@@ -57,8 +88,13 @@ class RaceAgent(FlightAgent):
             raise XtdroneError(f"n = {n} is not allowed: agent race flies one vehicle")
         super().__init__(n, 1.0, on_event=on_event)
         self._speed, self._acceleration, self._asked = speed, acceleration, laps
+        self._plan, self._thrust, self._part, self._floor = plan, thrust, part, floor
+        if plan == "time_optimal":
+            self.period_us = _TRACKING_PERIOD_US
+        self._body_rate, self._tilt = body_rate, math.radians(tilt)
         self._track: Track | None = None
-        self._course: Course | None = None
+        self._course: Course | TimedCourse | None = None
+        self._tracker: Tracker | None = None  # of a time-optimal plan
         self._laps: Laps | None = None  # laps by the estimates
         self._begun_us = 0
 
@@ -72,7 +108,16 @@ class RaceAgent(FlightAgent):
             raise XtdroneError("agent race needs a track: give --track NAME, such as eight")
         self._track = track = read_track(flight.scenario.track)
         self._asked = self._asked or track.laps
-        self._course = Course(track, self._asked, self._speed, self._acceleration)
+        smooth = Course(track, self._asked, self._speed, self._acceleration)
+        self._course = smooth
+        if self._plan == "time_optimal":
+            rates = self._body_rate, self._body_rate, _YAW_RATE
+            planned = Multirotor.of(flight.fleet, rates, self._tilt, self._thrust)
+            timed = TimedCourse(smooth, track, self._asked, planned, self._part, self._floor)
+            self._course, self._tracker = (
+                timed,
+                Tracker(timed.plan, Multirotor.of(flight.fleet, rates)),
+            )
         self._laps = Laps(track, 1)
         self.height = float(max(self._course.start[2] - flight.scenario.vehicles[0].pos[2], 0.5))
 
@@ -105,10 +150,18 @@ class RaceAgent(FlightAgent):
             out.pos[0] = course.start - (1.0 - s) * away
             out.vel[0], out.acc[0] = ds / to_start * away, dds / to_start**2 * away
             vel = course.at(0.5)[1]
+        elif self._tracker is not None and flown < course.duration:
+            assert self._yaw is not None
+            rates, thrust = self._tracker.command(
+                flown, estimates.pos[0], estimates.quat[0], estimates.vel[0], float(self._yaw[0])
+            )
+            out.clear()
+            out.rates[0], out.force[0] = rates, (0.0, 0.0, thrust)
+            return False
         else:
             out.pos[0], out.vel[0], out.acc[0] = course.at(flown)
             vel = out.vel[0]
-        if math.hypot(vel[0], vel[1]) > _MIN_TURN_SPEED:
+        if self._plan == "smooth" and math.hypot(vel[0], vel[1]) > _MIN_TURN_SPEED:
             self._yaw = np.array([math.atan2(vel[1], vel[0])])
         out.yaw[:] = self._yaw
         return flown > course.duration + 1.0

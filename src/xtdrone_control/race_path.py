@@ -10,6 +10,8 @@ import numpy as np
 
 from xtdrone_core.racing.track import Track
 from xtdrone_guidance.paths import PER_LEG, arc_length_spline, reachable
+from xtdrone_guidance.time_optimal.dynamics import Multirotor
+from xtdrone_guidance.time_optimal.planner import TimeOptimal, gates
 
 _MAX_STRAIGHT = 0.8  # flown along a gate's direction before and behind it [m]
 _STEP = 0.02  # resolution of the path [m]
@@ -28,7 +30,7 @@ class LapPath:
         centres = np.array([gate.pos for gate in track.gates])
         apart = np.linalg.norm(np.roll(centres, -1, axis=0) - centres, axis=1)
         straight = np.minimum(_MAX_STRAIGHT, 0.25 * np.minimum(apart, np.roll(apart, 1)))
-        ahead = straight[:, None] * np.array([gate.axes()[0] for gate in track.gates])
+        ahead = straight[:, None] * _directions(track, centres)
         points = np.stack(
             [centres, centres + ahead, np.roll(centres - ahead, -1, axis=0)], axis=1
         ).reshape(-1, 3)
@@ -94,3 +96,55 @@ class Course:
         s = self._s[k] + v0 * since + 0.5 * push * since * since
         pos, along, bend = (values[0] for values in self._path.at(np.array([s])))
         return pos, v * along, push * along + v * v * bend
+
+
+class TimedCourse:
+    """A flight of some laps in the least time, from rest to rest; attributes as of Course.
+
+    Attributes:
+        plan: The TimeOptimal.
+        times: (G,) at which it passes the gates [s].
+    """
+
+    def __init__(
+        self,
+        smooth: Course,
+        track: Track,
+        laps: int,
+        multirotor: Multirotor,
+        part: float,
+        floor: float,
+    ) -> None:
+        """Plans the flight.
+
+        Args:
+            smooth: The flight through the middles, whose ends hold where the track names none.
+            track: The track.
+            laps: Number of laps.
+            multirotor: The vehicle.
+            part: Part of openings and balls that it may use.
+            floor: Least height [m].
+
+        Raises:
+            XtdroneError: There is no such flight.
+        """
+        self.lap = smooth.lap
+        start = smooth.start if track.start is None else np.array(track.start)
+        end = smooth.at(smooth.duration)[0] if track.end is None else np.array(track.end)
+        self.plan = TimeOptimal(multirotor, np.array([start, end]), gates(track, laps, part), floor)
+        self.start, self.duration, self.times = start, self.plan.duration, self.plan.times[1:-1]
+
+    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns position, velocity and acceleration, each (3,), at a time since the start [s]."""
+        planned = self.plan.at(t)
+        return planned.pos, planned.vel, planned.acc
+
+
+def _directions(track: Track, centres: np.ndarray) -> np.ndarray:
+    """Returns unit vectors (G, 3) along which gates are passed, way-points towards the next."""
+    ahead = np.roll(centres, -1, axis=0)
+    across = ahead - np.roll(centres, 1, axis=0)
+    across = np.where(np.linalg.norm(across, axis=1, keepdims=True) > 1e-6, across, ahead - centres)
+    across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
+    axes = np.array([gate.axes()[0] for gate in track.gates])
+    return np.where([[gate.radius is not None] for gate in track.gates], across, axes)

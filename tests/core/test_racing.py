@@ -187,3 +187,42 @@ def test_runs_that_cannot_be_ghosts(runs):
     with pytest.raises(XtdroneError, match="damaged"):
         ghost.read_ghost("old", read_track("eight"))
     assert ghost.runs_with(read_track("eight")) == []
+
+
+def test_way_points_are_passed_in_any_direction_where_their_balls_are_entered():
+    balls = Track(
+        "balls", "", 1, tuple(Gate((x, 0.0, 2.0), 0.0, 0.0, 1.0, 1.0, 0.5) for x in (0.0, 10.0))
+    )
+    laps = Laps(balls, 1)
+    found, _ = fly(laps, [(-5, 0.3, 2), (15, 0.3, 2), (-5, -0.6, 2), (-5, 0.3, 2), (5, 0.3, 2)])
+    # The way back passes beside the first one, 0.6 m from its middle.
+    assert [(p.gate, p.lap) for p in found] == [(0, 1), (1, 1), (0, 2)]
+    before = np.sqrt(0.5**2 - 0.3**2)
+    assert found[0].t_s == pytest.approx((5.0 - before) / 10.0, abs=1e-3)
+    assert found[1].split_s == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_track_of_way_points_is_read():
+    track = read_track("split_s")
+    assert [gate.radius for gate in track.gates] == [0.3] * 7
+    assert track.start == (-5.0, 4.5, 1.2) and track.end == (4.75, -0.9, 1.2)
+    assert track.laps * len(track.gates) + track.beyond == 19
+    assert track.gates[0].bars() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- {pos: [0, 0, 2], radius: 0}", "radius of track .* gate 1"),
+        ("- {pos: [0, 0, 2], radius: 0.3, yaw: 1}", "'yaw', which is not known"),
+        ("- {pos: [0, 0, 2]}\nbeyond: 3", "beyond of track"),
+        ("- {pos: [0, 0, 2]}\nstart: [1, 2]", "start of track .* 3 numbers"),
+    ],
+)
+def test_way_points_that_are_refused(tmp_path, text, message):
+    path = tmp_path / "own.yaml"
+    path.write_text("gates:\n- {pos: [3, 0, 2]}\n" + text)
+    if "radius" in text:
+        message = message.replace("gate 1", "gate 2")
+    with pytest.raises(ScenarioError, match=message):
+        read_track(path)

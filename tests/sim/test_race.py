@@ -57,7 +57,7 @@ def test_path_goes_through_all_gates(name):
     pos, along, _ = path.at(path.gates)
     for k, gate in enumerate(track.gates):
         assert pos[k] == pytest.approx(gate.pos, abs=0.01)
-        assert along[k] @ gate.axes()[0] > 0.95
+        assert gate.radius is not None or along[k] @ gate.axes()[0] > 0.95
     course = Course(track, 2, 6.0, 5.0)
     t = np.linspace(0, course.duration, 4000)
     pos, vel, acc = (np.array(each) for each in zip(*map(course.at, t)))
@@ -136,3 +136,41 @@ def test_a_race_is_flown_timed_and_compared_with_a_ghost(tmp_path, monkeypatch):
     assert lap["best"] and lap["lap_s"] == gates[-1]["split_s"] < slow["lap_s"]
     assert gates[-1]["to_ghost_s"] == pytest.approx(lap["lap_s"] - slow["lap_s"], abs=1e-3)
     assert "to_best_s" not in gates[-1]  # there was no lap before
+
+
+def test_way_points_have_no_frame():
+    scenario = Scenario(fleet("racer", 1), track="split_s")
+    assert not [model.name for model in world_of(scenario).models if "gate" in model.name]
+
+
+@pytest.mark.slow
+def test_time_optimal_flight_passes_its_way_points_in_the_planned_time(tmp_path):
+    path = tmp_path / "two.yaml"
+    path.write_text(
+        "laps: 1\nstart: [0, 0, 2]\nend: [0, 4, 2]\n"
+        "gates: [{pos: [6, 0, 2.5], radius: 0.3}, {pos: [4, 4, 1.5], radius: 0.3}]"
+    )
+    scenario = Scenario(
+        fleet("racer", 1), track=str(path), gps="rtk", rate_control="indi", speed=0.0, log="none"
+    )
+    events = []
+    agent = RaceAgent(
+        plan="time_optimal", on_event=lambda t, name, **values: events.append((name, values))
+    )
+    simulation = Simulation(scenario, agent=agent, links=False)
+    try:
+        simulation.run()
+    finally:
+        simulation.close()
+    planned = dict(events)["race"]["planned_s"]
+    assert agent.goals_reached() == {"laps": (1, 1)}
+    assert planned < 4.0
+    assert not simulation.crashes
+
+
+def test_time_optimal_flight_of_a_vehicle_that_cannot_hover_is_refused():
+    scenario = Scenario(fleet("plane", 1), track="eight")
+    agent = RaceAgent(plan="time_optimal")
+    with pytest.raises(XtdroneError, match="a time-optimal plan for plane is not possible") as no:
+        Simulation(scenario, agent=agent, links=False)
+    assert "\n" not in str(no.value)

@@ -1,9 +1,9 @@
 """Finds which gates vehicles pass, and when.
 
 A gate is passed where the segment from one position to the next goes through its opening in its
-direction; the time is interpolated between the two. The clock of a lap starts and stops at the
-first gate. Gates count in their order: who flies past the next one beside its opening has missed
-it, and has to come back.
+direction; the time is interpolated between the two. A way-point is passed where that segment
+enters its ball. The clock of a lap starts and stops at the first gate. Gates count in their order:
+who flies past the next one beside its opening has missed it, and has to come back.
 """
 
 from collections.abc import Sequence
@@ -70,6 +70,7 @@ class Laps(Memory):
         self._centres = np.array([gate.pos for gate in track.gates])
         self._axes = np.array([gate.axes() for gate in track.gates])
         self._half = 0.5 * np.array([[gate.width, gate.height] for gate in track.gates])
+        self._radii = np.array([gate.radius or np.nan for gate in track.gates])
         self.next = np.zeros(n, dtype=np.int64)
         self.lap = np.zeros(n, dtype=np.int64)
         self.began_s = np.full(n, np.nan)
@@ -90,7 +91,11 @@ class Laps(Memory):
     def step(self, t_us: int, pos: np.ndarray) -> Sequence[Passage]:
         """Takes positions (N, 3) [m]; returns the passages since the last call."""
         now = np.einsum("nij,nj->ni", self._axes[self.next], pos - self._centres[self.next])
-        crossed = (self._before[:, 0] < 0.0) & (now[:, 0] >= 0.0)
+        balls = np.isfinite(self._radii[self.next])
+        crossed = ~balls & (self._before[:, 0] < 0.0) & (now[:, 0] >= 0.0)
+        crossed[balls] = np.isfinite(
+            _entered(self._before[balls], now[balls], self._radii[self.next[balls]])
+        )
         passages = [
             passage
             for i in np.flatnonzero(crossed)
@@ -105,6 +110,10 @@ class Laps(Memory):
     def _cross(self, i: int, t_us: int, now: np.ndarray) -> Passage | None:
         """Returns the event that vehicle i has passed or missed its next gate."""
         before, gate = self._before[i], int(self.next[i])
+        if np.isfinite(self._radii[gate]):
+            entered = float(_entered(before[None], now[None], self._radii[gate])[0])
+            self.count[i] += 1
+            return self._pass(i, gate, (self._t_us + entered * (t_us - self._t_us)) * 1e-6)
         fraction = before[0] / (before[0] - now[0])
         aside = np.abs(before[1:] + fraction * (now[1:] - before[1:]))
         t_s = (self._t_us + fraction * (t_us - self._t_us)) * 1e-6
@@ -141,3 +150,17 @@ class Laps(Memory):
         self.lap[i] += 1
         self.began_s[i], self.splits[i] = t_s, np.nan
         return Passage(i, 0, int(self.lap[i]), t_s, split_s=split, lap_s=split, best=best)
+
+
+def _entered(before: np.ndarray, now: np.ndarray, radius: np.ndarray | float) -> np.ndarray:
+    """Returns where segments (K, 3) to (K, 3) enter balls about the origin, 0..1, or NaN."""
+    way = now - before
+    square = np.maximum((way * way).sum(axis=1), 1e-18)
+    along = -(before * way).sum(axis=1) / square
+    apart = (before * before).sum(axis=1) - along * along * square
+    depth = np.maximum(radius * radius - apart, 0.0)
+    first = np.maximum(along - np.sqrt(depth / square), 0.0)
+    last = along + np.sqrt(depth / square)
+    with np.errstate(invalid="ignore"):
+        inside = (apart <= radius * radius) & (first <= 1.0) & (last >= 0.0)
+    return np.where(inside, first, np.nan)

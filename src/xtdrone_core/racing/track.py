@@ -8,7 +8,15 @@
 
 A gate is passed in its direction, which is east where yaw and pitch are 0; yaw turns it
 counter-clockwise and pitch upwards [rad]. Its size is the side of a square opening, or width and
-height [m]. The opening has a solid frame.
+height [m]. The opening has a solid frame. A gate with a radius in place of size, yaw and pitch is a
+way-point, a ball that is passed in any direction and has no frame.
+
+A track for flights against the clock may say where they rest before and after, and how many gates
+they pass after the last lap, the first one included:
+
+    start: [-5, 4.5, 1.2]
+    end: [4.75, -0.9, 1.2]
+    beyond: 5
 """
 
 import math
@@ -27,7 +35,9 @@ BAR = 0.1  # thickness of a frame [m]
 MAX_GATES, MAX_LAPS = 100, 1000
 FARTHEST = 10e3  # greatest distance of a gate from the origin [m]
 SIZES = 0.3, 50.0  # least and greatest width and height of an opening [m]
-_KEYS, _GATE_KEYS = {"about", "laps", "gates"}, {"pos", "yaw", "pitch", "size"}
+_KEYS = {"about", "laps", "gates", "start", "end", "beyond"}
+_GATE_KEYS, _WAY_POINT_KEYS = {"pos", "yaw", "pitch", "size"}, {"pos", "radius"}
+_RADII = 0.05, 50.0  # least and greatest of a way-point [m]
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,7 @@ class Gate:
     pitch: float  # direction of flight, upwards [rad]
     width: float  # width of the opening [m]
     height: float  # height of the opening [m]
+    radius: float | None = None  # of a way-point, which has no frame [m]
 
     def axes(self) -> np.ndarray:
         """Its direction, its left and its up as the rows of (3, 3), world."""
@@ -52,6 +63,8 @@ class Gate:
 
     def bars(self) -> list[tuple[tuple[float, float, float], tuple[float, float, float]]]:
         """Centre and size of each bar of the frame, along direction, left and up [m]."""
+        if self.radius is not None:
+            return []
         aside, above = 0.5 * (self.width + BAR), 0.5 * (self.height + BAR)
         upright, level = (BAR, BAR, self.height), (BAR, self.width + 2 * BAR, BAR)
         return [
@@ -70,6 +83,9 @@ class Track:
     about: str
     laps: int
     gates: tuple[Gate, ...]
+    start: tuple[float, float, float] | None = None  # where a flight against the clock begins [m]
+    end: tuple[float, float, float] | None = None  # where it ends [m]
+    beyond: int = 1  # gates that it passes after the last lap
 
 
 def read_track(name: Path | str) -> Track:
@@ -98,6 +114,9 @@ def read_track(name: Path | str) -> Track:
         about,
         number(f"laps of {what}", data.get("laps", 3), 1, MAX_LAPS, whole=True),
         tuple(_gate(f"{what}, gate {k + 1}", gate) for k, gate in enumerate(gates)),
+        _place(f"start of {what}", data["start"]) if "start" in data else None,
+        _place(f"end of {what}", data["end"]) if "end" in data else None,
+        number(f"beyond of {what}", data.get("beyond", 1), 1, len(gates), whole=True),
     )
 
 
@@ -108,11 +127,11 @@ def descriptions() -> dict[str, str]:
 
 def _gate(what: str, given: object) -> Gate:
     data = files.check_keys(given, what, ("pos",), ScenarioError)
-    _refuse_others(what, data, _GATE_KEYS)
-    x, y, z = (
-        number(f"pos of {what}", value, -FARTHEST, FARTHEST)
-        for value in _numbers(f"pos of {what}", data["pos"], (3,))
-    )
+    _refuse_others(what, data, _WAY_POINT_KEYS if "radius" in data else _GATE_KEYS)
+    x, y, z = _place(f"pos of {what}", data["pos"])
+    if "radius" in data:
+        radius = number(f"radius of {what}", data["radius"], *_RADII)
+        return Gate((x, y, z), 0.0, 0.0, 2.0 * radius, 2.0 * radius, radius)
     sizes = [
         number(f"size of {what}", value, *SIZES)
         for value in _numbers(f"size of {what}", data.get("size", 1.8), (1, 2))
@@ -132,6 +151,11 @@ def _gate(what: str, given: object) -> Gate:
             "m into the ground, put it higher"
         )
     return gate
+
+
+def _place(what: str, given: object) -> tuple[float, float, float]:
+    x, y, z = (number(what, value, -FARTHEST, FARTHEST) for value in _numbers(what, given, (3,)))
+    return x, y, z
 
 
 def _numbers(what: str, given: object, counts: Sequence[int]) -> list[Any]:  # unchecked

@@ -1,5 +1,6 @@
 """The rigid body of a multirotor as polynomials, for plans that use all it has."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,14 +24,23 @@ class Multirotor:
     effectiveness: np.ndarray  # (6, R) force [N] and torque [N m], body, per newton of thrust
     max_thrust: np.ndarray  # (R,) [N]
     max_rates: np.ndarray  # (3,) about the body's axes [rad/s]
+    max_tilt: float = math.pi  # of the body's z axis from the vertical [rad]
 
     @classmethod
-    def of(cls, fleet: FleetModel, max_rates: tuple[float, float, float]) -> "Multirotor":
+    def of(
+        cls,
+        fleet: FleetModel,
+        max_rates: tuple[float, float, float],
+        max_tilt: float = math.pi,
+        thrust: float = 1.0,
+    ) -> "Multirotor":
         """Returns that of the first vehicle of a fleet.
 
         Args:
             fleet: The vehicles.
             max_rates: Largest body rates [rad/s].
+            max_tilt: Largest tilt [rad].
+            thrust: Part of the largest thrust that is used, up to 1.
 
         Raises:
             XtdroneError: It cannot hover.
@@ -46,8 +56,9 @@ class Multirotor:
             float(vehicle["mass"]),
             np.array(vehicle["inertia"]).reshape(3, 3),
             effectiveness(fleet)[0][:, rotors],
-            largest_thrust(fleet)[0, rotors],
+            thrust * largest_thrust(fleet)[0, rotors],
             np.array(max_rates),
+            max_tilt,
         )
 
     @property

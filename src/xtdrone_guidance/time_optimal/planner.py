@@ -7,17 +7,17 @@ D. Scaramuzza: Time-optimal planning for quadrotor waypoint flight (2021) has th
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from xtdrone_core.errors import XtdroneError
-from xtdrone_core.racing.track import Track
+from xtdrone_core.racing.track import Gate, Track
 from xtdrone_dynamics.constants import GRAVITY
 
 from ..minimum_snap import Limits, MinimumSnap
 from ..planned import Planned
-from .dynamics import POS, QUAT, STATES, VEL, Multirotor
+from .dynamics import POS, QUAT, RATES, STATES, VEL, Multirotor
 from .interior_point import minimise
 from .transcription import Motion, Passage, TimeProgram
 
@@ -32,6 +32,16 @@ _MIN_INTERVALS = 4
 _PASSES = ((0.1, 1e-2, 3e-3), (1e-4, 1e-3, 1e-4))
 _ALLOWED = 1e-2  # largest violation of a plan, [m], [m/s], [rad/s]
 _SLAB_M = 0.02  # half thickness of a gate
+
+
+class Reference(NamedTuple):
+    """The plan at a time."""
+
+    pos: np.ndarray  # (3,) [m]
+    vel: np.ndarray  # (3,) [m/s]
+    acc: np.ndarray  # (3,) [m/s^2]
+    quat: np.ndarray  # (4,) xyzw
+    rates: np.ndarray  # (3,) body [rad/s]
 
 
 class TimeOptimal:
@@ -70,7 +80,8 @@ class TimeOptimal:
         multipliers: tuple[np.ndarray, np.ndarray] | None = None
         for settings in _PASSES:
             if multipliers is not None:
-                motion, multipliers = _halved(motion, multipliers)
+                rows = sum(len(passage.weights) for passage in passages)
+                motion, multipliers = _halved(motion, multipliers, rows)
             program = TimeProgram(multirotor, ends, passages, motion.intervals, floor)
             solution = minimise(program, program.pack(motion), multipliers, *settings)
             motion = program.unpack(solution.x)
@@ -85,11 +96,24 @@ class TimeOptimal:
         self.duration = float(times[-1])
         self.times = times[np.concatenate([[0], np.cumsum(motion.intervals)])]
         self._spline = _spline(motion)
+        self._middles = 0.5 * (times[1:] + times[:-1])
+        self._acc = np.diff(motion.states[:, VEL], axis=0) / np.diff(times)[:, None]
 
     def at(self, t: float) -> Planned:
         """Returns position, velocity and acceleration at a time from 0 to `duration` [s]."""
-        pos, vel, acc = (self._spline(t, k) for k in range(3))
-        return Planned(pos, vel, acc)
+        planned = self.reference(t)
+        return Planned(planned.pos, planned.vel, planned.acc)
+
+    def reference(self, t: float) -> Reference:
+        """Returns the whole motion at a time, held at both ends."""
+        times, states = self.motion.times, self.motion.states
+        t = min(max(t, 0.0), self.duration)
+        k = min(int(np.searchsorted(times, t, side="right")) - 1, len(times) - 2)
+        weight = (t - times[k]) / (times[k + 1] - times[k])
+        state = states[k] + weight * (states[k + 1] - states[k])
+        acc = np.array([np.interp(t, self._middles, axis) for axis in self._acc.T])
+        quat = state[QUAT] / np.linalg.norm(state[QUAT])
+        return Reference(self._spline(t), self._spline(t, 1), acc, quat, state[RATES])
 
 
 def way_points(points: np.ndarray, radius: float = TOLERANCE_M) -> list[Passage]:
@@ -97,29 +121,27 @@ def way_points(points: np.ndarray, radius: float = TOLERANCE_M) -> list[Passage]
     return [Passage.ball(point, radius) for point in points]
 
 
-def gates(track: Track, laps: int, margin: float) -> list[Passage]:
-    """Returns passages through the gates of a track, a margin [m] inside their openings.
+def gates(track: Track, laps: int, part: float) -> list[Passage]:
+    """Returns passages through the gates of a track.
 
-    Every lap passes all gates, and the last one ends at the first gate again.
+    Every lap passes all gates, and `beyond` of the track pass after the last.
 
-    Raises:
-        XtdroneError: A gate is narrower than the margins.
+    Args:
+        track: The track.
+        laps: Number of laps.
+        part: Part of an opening or ball that may be used, about its middle, up to 1.
     """
-    narrow = min(min(gate.width, gate.height) for gate in track.gates)
-    if narrow <= 2.0 * margin:
-        raise XtdroneError(
-            f"a margin of {margin:g} m is not allowed in track '{track.name}' with a gate of "
-            f"{narrow:g} m: give less than {0.5 * narrow:g}"
-        )
-    order = [*track.gates] * laps + [track.gates[0]]
-    return [
-        Passage.box(
-            np.array(gate.pos),
-            gate.axes(),
-            (_SLAB_M, 0.5 * gate.width - margin, 0.5 * gate.height - margin),
-        )
-        for gate in order
-    ]
+    order = [*track.gates] * laps + [*track.gates[: track.beyond]]
+    return [_passage(gate, part) for gate in order]
+
+
+def _passage(gate: Gate, part: float) -> Passage:
+    """Returns the passage through a gate or a way-point."""
+    pos = np.array(gate.pos)
+    if gate.radius is not None:
+        return Passage.ball(pos, part * gate.radius)
+    half = _SLAB_M, 0.5 * part * gate.width, 0.5 * part * gate.height
+    return Passage.box(pos, gate.axes(), half)
 
 
 def _check(
@@ -192,13 +214,16 @@ def _without_turn(axes: np.ndarray) -> np.ndarray:
 
 
 def _halved(
-    motion: Motion, multipliers: tuple[np.ndarray, np.ndarray]
+    motion: Motion, multipliers: tuple[np.ndarray, np.ndarray], rows: int
 ) -> tuple[Motion, tuple[np.ndarray, np.ndarray]]:
-    """Returns a motion with twice the intervals, and its multipliers."""
+    """Returns a motion with twice the intervals, and its multipliers; passages have some rows."""
     states = np.repeat(motion.states, 2, axis=0)[:-1]
     states[1::2] = 0.5 * (motion.states[:-1] + motion.states[1:])
     states[:, QUAT] /= np.linalg.norm(states[:, QUAT], axis=1, keepdims=True)
     equality = np.repeat(multipliers[0].reshape(-1, STATES), 2, axis=0).ravel()
+    passed, tilted = np.split(multipliers[1], [rows])
+    tilted = np.repeat(tilted, 2)
+    inequality = np.concatenate([passed, tilted[:1], tilted])
     return (
         Motion(
             states,
@@ -206,7 +231,7 @@ def _halved(
             2 * motion.intervals,
             0.5 * motion.lengths,
         ),
-        (equality, multipliers[1]),
+        (equality, inequality),
     )
 
 

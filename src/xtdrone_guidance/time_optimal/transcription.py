@@ -5,6 +5,7 @@ The implicit midpoint rule ties the states at both ends of an interval; it keeps
 quaternion.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from scipy import sparse
 from .dynamics import POS, RATES, STATES, Multirotor, RigidBody
 
 INTERVALS_S = 1e-3, 0.5  # least and greatest length of an interval [s]
+_LEAN = slice(6, 8)  # the part of the quaternion that is the tilt
 _FREE_AT_END = [8, 9]  # the part of the quaternion that is the heading
 
 
@@ -91,6 +93,9 @@ class TimeProgram:
         self._body, self._passages, self._intervals = RigidBody(multirotor), passages, intervals
         self._leg = np.repeat(np.arange(len(intervals)), intervals)
         self._nodes = np.cumsum(intervals)[:-1]
+        limited = multirotor.max_tilt < math.pi
+        self._tilted = np.arange(1, len(self._leg)) if limited else np.arange(0)
+        self._tilt = math.sin(0.5 * multirotor.max_tilt) ** -2
         k, r = len(self._leg), self._body.rotors
         self._x = np.arange((k + 1) * STATES).reshape(k + 1, STATES)
         self._u = self._x.size + np.arange(k * r).reshape(k, r)
@@ -144,12 +149,13 @@ class TimeProgram:
         return full
 
     def constraints(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns what the motion misses between states (E,), and by what the passages (I,)."""
+        """Returns by what the motion misses its states (E,), and passages and tilt (I,)."""
         states, commands, _, lengths = self.unpack(x)
         rate = self._body.rate(0.5 * (states[:-1] + states[1:]), commands)
         missed = states[1:] - states[:-1] - lengths[self._leg][:, None] * rate
         excess = [p.excess(states[n, POS]) for p, n in zip(self._passages, self._nodes)]
-        return missed.ravel(), np.concatenate([np.zeros(0), *excess])
+        leans = self._tilt * (states[self._tilted, _LEAN] ** 2).sum(axis=1) - 1.0
+        return missed.ravel(), np.concatenate([*excess, leans])
 
     def jacobians(self, x: np.ndarray) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
         """Returns their derivatives."""
@@ -180,6 +186,10 @@ class TimeProgram:
             rows = count + np.arange(len(slope))
             blocks.append((slope[None], rows[None], self._column[self._x[node, POS]][None]))
             count += len(slope)
+        rows = count + np.arange(len(self._tilted))[:, None]
+        leans = 2.0 * self._tilt * states[self._tilted, None, _LEAN]
+        blocks.append((leans, rows, self._column[self._x[self._tilted, _LEAN]]))
+        count += len(rows)
         return motion, self._sparse(blocks, count)
 
     def hessian(
@@ -205,6 +215,9 @@ class TimeProgram:
             place = self._column[self._x[node, POS]][None]
             curved = 2.0 * passage.axes.T @ (weight[:, None] * passage.axes)
             blocks.append((curved[None], place, place))
+        curved = 2.0 * self._tilt * inequality[first:, None, None] * np.eye(2)
+        place = self._column[self._x[self._tilted, _LEAN]]
+        blocks.append((curved, place, place))
         return self._sparse(blocks, len(self._free))
 
     def _sparse(

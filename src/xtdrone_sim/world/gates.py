@@ -8,9 +8,11 @@ _COLOURS = ("0.95 0.42 0.1 1", "0.93 0.93 0.95 1")  # start and finish; the othe
 
 
 def gate_models(track: Track) -> tuple[str, ...]:
-    """The gates as SDF, static models gate_1 and so on with a solid frame."""
+    """The gates as SDF, static models gate_1 and so on with a solid frame; way-points have none."""
     return tuple(
-        _model(f"gate_{k + 1}", gate, _COLOURS[k > 0]) for k, gate in enumerate(track.gates)
+        _model(f"gate_{k + 1}", gate, _COLOURS[k > 0])
+        for k, gate in enumerate(track.gates)
+        if gate.radius is None
     )
 
 
