@@ -10,6 +10,7 @@ from darko import DARKO, WEIGHT, trim
 from xtdrone_autopilot.interfaces import ESTIMATE
 from xtdrone_autopilot.state.vehicle_status import VEHICLE_STATUS
 from xtdrone_core import FleetModel
+from xtdrone_core.errors import XtdroneError
 from xtdrone_dynamics.quaternion import rotate
 from xtdrone_guidance.agents import GuidanceAgent
 from xtdrone_guidance.indi.aerodynamics import (
@@ -20,6 +21,7 @@ from xtdrone_guidance.indi.aerodynamics import (
     point_wings,
     turn_heading,
 )
+from xtdrone_guidance.indi.half_wings import HalfWings
 
 HANGING, FLYING = 0.0, 1.0
 INDI = {"velocity_control": "indi", "rate_control": "indi"}
@@ -29,6 +31,20 @@ INDI = {"velocity_control": "indi", "rate_control": "indi"}
 def wings():
     """Sums of the half wings of phi_tailsitter."""
     return half_wings_of(FleetModel.of([xd.load_vehicle("phi_tailsitter")]))[0]
+
+
+def test_a_vehicle_that_cannot_be_trimmed_is_refused_in_one_line(tmp_path):
+    text = xd.load_vehicle("phi_tailsitter").sdf.read_text()
+    path = tmp_path / "model.sdf"
+    path.write_text(
+        text.replace("<upper>0.523599</upper>", "<upper>0.4</upper>").replace(
+            "<lower>-0.523599</lower>", "<lower>-0.4</lower>"
+        )
+    )
+    fleet = FleetModel.of([xd.load_vehicle(str(path))])
+    with pytest.raises(XtdroneError, match="cannot be trimmed at .* m/s") as caught:
+        HalfWings(fleet)
+    assert "\n" not in str(caught.value)
 
 
 def upright(vel=(0.0, 0.0, 0.0)):
