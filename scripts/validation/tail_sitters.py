@@ -26,7 +26,7 @@ class Dash(GuidanceAgent):
     """A GuidanceAgent that notes the true state of its vehicle, and rests behind the path."""
 
     def attach(self, flight):
-        self.flight, self.rows, self.over_us = flight, [], None
+        self.flight, self.rows, self.over_us, self.rests = flight, [], None, False
 
     def fly(self, t_us, estimates, out):
         over = super().fly(t_us, estimates, out)
@@ -37,7 +37,8 @@ class Dash(GuidanceAgent):
         self.rows.append((t_us * 1e-6, *place, np.linalg.norm(state.vel[0]), tilt))
         if over and self.over_us is None:
             self.over_us = t_us
-        return over and t_us - self.over_us > REST_S * 1e6
+        self.rests = over and t_us - self.over_us > REST_S * 1e6
+        return self.rests
 
 
 def dash(way, seed, wind):
@@ -56,7 +57,7 @@ def dash(way, seed, wind):
         rate_control="indi",
     )
     with xd.Simulation(scenario, agent=agent) as simulation:
-        while not agent.done:
+        while not agent.rests:
             simulation.step(250)
     return np.array(agent.rows)
 
