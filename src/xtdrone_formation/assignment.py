@@ -20,8 +20,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
 
 from xtdrone_core.flight_agent import minimum_jerk
 
@@ -48,6 +46,12 @@ _SIDES = np.array(
 )
 
 
+def load() -> None:
+    """Imports what assigns slots, which the first plan would wait for."""
+    import scipy.optimize
+    import scipy.spatial.distance  # noqa: F401
+
+
 def assign(current: npt.ArrayLike, slots: npt.ArrayLike, metric: str = "distance") -> np.ndarray:
     """Returns the assignment of followers to slots with the minimum total cost.
 
@@ -59,6 +63,9 @@ def assign(current: npt.ArrayLike, slots: npt.ArrayLike, metric: str = "distance
     Returns:
         Index into slots of each follower (M,), a permutation.
     """
+    from scipy.optimize import linear_sum_assignment
+    from scipy.spatial.distance import cdist
+
     cost = cdist(current, slots, "sqeuclidean" if metric == "squared" else "euclidean")
     return linear_sum_assignment(cost)[1]
 
@@ -197,6 +204,8 @@ def _candidates(
     current: np.ndarray, slots: np.ndarray, need: float, floor: float
 ) -> Iterator[_Candidate]:
     """Yields motions in the order of preference."""
+    from scipy.optimize import linear_sum_assignment
+
     none = np.zeros((1, *current.shape))
     straight_order = assign(current, slots)
     yield "straight", straight_order, np.stack([current, slots[straight_order]]), none
@@ -252,6 +261,8 @@ def _move_aside(
 
 def _cost_around_leader(current: np.ndarray, slots: np.ndarray, need: float) -> np.ndarray:
     """Returns squared distances (M, M); lines that pass near the leader have a large penalty."""
+    from scipy.spatial.distance import cdist
+
     cost = cdist(current, slots, "sqeuclidean") + 1e-3
     line = slots[None] - current[:, None]
     length2 = np.maximum(np.einsum("ijk,ijk->ij", line, line), 1e-12)

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import cKDTree
-from scipy.spatial.transform import Rotation
 
 from xtdrone_core import files
 from xtdrone_core.errors import shown, unknown_name
@@ -25,6 +23,7 @@ MIN_HEIGHT = 1.0  # height above the ground of slots below the leader [m]
 _LEVEL = 0.5  # distance below the leader up to which a slot counts as level with it [m]
 DEFAULT_SPACING = 2.0  # spacing of generated formations, as in XTDrone's of nine [m]
 
+_FEW = 150  # vehicles up to which all pairs are compared, before SciPy is imported
 _WAITING = ("origin", "waiting")  # XTDrone's names of the start grid
 
 
@@ -55,7 +54,19 @@ def separation(offsets: npt.ArrayLike) -> float:
     points = np.vstack([np.zeros((1, 3)), offsets])
     if len(points) < 2:
         return math.inf
+    if len(points) <= _FEW:
+        return float(np.sqrt(_squared_distances(points).min()))
+    from scipy.spatial import cKDTree
+
     return float(cKDTree(points).query(points, k=2)[0][:, 1].min())
+
+
+def _squared_distances(points: np.ndarray) -> np.ndarray:
+    """Returns the squared distances (K,) of all pairs, in the order of np.triu_indices()."""
+    one, other = np.triu_indices(len(points), 1)
+    x, y, z = (points[one] - points[other]).T
+    squared: np.ndarray = x * x + y * y + z * z
+    return squared
 
 
 def slots(
@@ -103,7 +114,7 @@ def slots(
         _check_distinct(name, offsets)
         if spacing is not None:
             offsets = offsets * (spacing / separation(offsets))
-    offsets = _rotation(rotation).apply(offsets * scale) if n > 1 else offsets
+    offsets = _rotated(offsets * scale, rotation) if n > 1 else offsets
     if np.abs(offsets).max(initial=0.0) > FARTHEST:
         raise FormationError(
             f"formation '{shown(name)}' of {n} reaches "
@@ -213,7 +224,12 @@ def read_csv(path: Path | str, n: int) -> np.ndarray:
 
 def _check_distinct(name: str, offsets: np.ndarray) -> None:
     points = np.vstack([np.zeros((1, 3)), offsets])
-    pairs = cKDTree(points).query_pairs(1e-6, output_type="ndarray")
+    if len(points) <= _FEW:
+        pairs = np.transpose(np.triu_indices(len(points), 1))[_squared_distances(points) <= 1e-12]
+    else:
+        from scipy.spatial import cKDTree
+
+        pairs = cKDTree(points).query_pairs(1e-6, output_type="ndarray")
     if len(pairs):
         i, j = sorted(pairs[np.lexsort(pairs.T[::-1])[0]])
         first = "the leader" if i == 0 else f"slot {i}"
@@ -223,11 +239,16 @@ def _check_distinct(name: str, offsets: np.ndarray) -> None:
         )
 
 
-def _rotation(rotation: npt.ArrayLike) -> Rotation:
+def _rotated(offsets: np.ndarray, rotation: npt.ArrayLike) -> np.ndarray:
     angles = np.atleast_1d(np.asarray(rotation, dtype=float))
     if angles.shape not in ((1,), (3,)) or not np.isfinite(angles).all():
         raise FormationError(
             f"rotation {rotation!r} is not allowed: give a finite angle about the "
             "up axis, or three for roll, pitch and yaw"
         )
-    return Rotation.from_euler("xyz", angles if len(angles) == 3 else [0, 0, angles[0]])
+    if not angles.any():
+        return offsets + 0.0
+    from scipy.spatial.transform import Rotation
+
+    turn = Rotation.from_euler("xyz", angles if len(angles) == 3 else [0, 0, angles[0]])
+    return np.asarray(turn.apply(offsets))

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from scipy.spatial import cKDTree
 
 from xtdrone_core.contracts import Snapshot
 from xtdrone_core.errors import unknown_name
@@ -264,5 +263,7 @@ def separation_pairs(pos: np.ndarray, radius: float) -> np.ndarray:
         gap2 = square[:, None] + square - 2.0 * (pos @ pos.T)
         near = np.argwhere(gap2 < radius * radius)
         return near[near[:, 0] < near[:, 1]]
+    from scipy.spatial import cKDTree
+
     pairs = cKDTree(pos).query_pairs(radius, output_type="ndarray")
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.vehicles import FARTHEST
@@ -249,6 +248,8 @@ def min_separation(pos: np.ndarray) -> float | None:
     """Returns the smallest distance of vehicles in a log (T, N, 3) [m]; None for one vehicle."""
     if pos.shape[1] < 2:
         return None
+    from scipy.spatial import cKDTree
+
     smallest = min(cKDTree(points).query(points, k=2)[0][:, 1].min() for points in pos)
     return round(float(smallest), 4)
 

@@ -1,9 +1,10 @@
 """Leader and followers of a fleet in one process; executes the commands of /xtdrone/leader/cmd."""
 
 import argparse
+import threading
 from typing import Any
 
-from .. import options
+from .. import assignment, options
 from ..errors import FormationError
 from ..service import FormationService
 from .fleet import EventLog, RosFleet
@@ -44,6 +45,7 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
         fleet.require_followers,
     )
     topics = LeaderTopics(fleet, service)
+    threading.Thread(target=assignment.load, daemon=True).start()  # the fleet has yet to take off
     for t_us, estimates in fleet.periods():
         try:
             set_points = service.step(t_us, estimates)
