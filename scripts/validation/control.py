@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 import bench_batch
 
 import xtdrone as xd
 from _report import Page
+from loiter import loiter
 from xtdrone_autopilot.estimation.ekf import Ekf
 from xtdrone_core import plot_style
 from xtdrone_core.flight_agent import FlightAgent
@@ -327,6 +329,37 @@ def every_vehicle(page):
     page.add("")
 
 
+def a_plane(page):
+    """A loiter in gusts, by the surfaces of a plane."""
+    page.add(
+        "## A plane in gusts",
+        "",
+        "Loiter of 80 m by the plane with turbulence, estimated state; RMS over 40 s of the errors "
+        "of bank and pitch [deg] and of the body rates [deg/s]. *INDI* is `--rate_control indi "
+        "--mixer least_squares`, which has the vehicle's model and no FW_RR_, FW_PR_ and FW_YR_ "
+        "gains.",
+    )
+    page.table(
+        "wind", "controller", "bank", "pitch", "roll rate", "pitch rate", "yaw rate", "holds"
+    )
+    for wind in ("mean=0,5,0 dryden=5", "mean=0,7,0 dryden=8"):
+        for name, options in (
+            ("PX4's", {}),
+            ("INDI", {"rate_control": "indi", "mixer": "least_squares"}),
+        ):
+            found = loiter(wind=wind, **options)
+            page.row(
+                wind,
+                name,
+                *(f"{value:.1f}" for value in (found.bank, found.pitch, *found.rates)),
+                page.holds(
+                    f"plane by {name} in {wind}: {found.bank:.1f} and {found.pitch:.1f} deg",
+                    found.bank < 2.0 and found.pitch < 2.0,
+                ),
+            )
+    page.add("")
+
+
 class Near(GuidanceAgent):
     """A GuidanceAgent that notes the true distance of the first vehicle from its path."""
 
@@ -421,6 +454,7 @@ def main():
     with_faults(page)
     without_a_rotor(page)
     every_vehicle(page)
+    a_plane(page)
     along_paths(page)
     cost(page)
     return page.write()

@@ -16,7 +16,7 @@ from xtdrone_core.resources import vehicle_names
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, in_hover, largest_thrust
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_guidance.allocation.active_set import solve
-from xtdrone_guidance.allocation.mixer import LeastSquares
+from xtdrone_guidance.allocation.mixer import LeastSquares, spare_rotors
 
 ACTUATED = [
     name for name in vehicle_names() if in_hover(FleetModel.of([xd.load_vehicle(name)])).any()
@@ -147,6 +147,31 @@ def test_a_lost_rotor_is_no_longer_asked(name, rotor):
     it.lost_rotors.lost[0] = -1
     it.wrench(it.weight, torque)
     assert it.commands[0, rotor] > 0.1
+
+
+@pytest.mark.parametrize(
+    "name, spare",
+    [
+        ("iris", False),
+        ("crazyflie", False),
+        ("coaxial", False),
+        ("bicopter", False),
+        ("typhoon_h480", True),
+        ("octorotor", True),
+        ("tilted_hexarotor", True),
+        ("hexarotor_arms_tilt", True),
+    ],
+)
+def test_a_rotor_is_taken_out_where_the_others_can_hover(name, spare):
+    fleet = FleetModel.of([xd.load_vehicle(name)])
+    assert (spare_rotors(fleet)[0, fleet.rotor_mask[0]] == spare).all()
+
+
+def test_a_quadrotor_keeps_what_it_has():
+    it = Mixing("iris")
+    it.lost_rotors.lost[0] = 2
+    it.wrench(it.weight, [0.0, 0.0, 0.0])
+    assert (it.commands[it.fleet.rotor_mask] > 0.3).all()
 
 
 def test_disarmed_rotors_stand_and_armed_ones_without_a_set_point_idle():

@@ -149,3 +149,14 @@ def _wrong_bound(
             if away > most:
                 worst, most = k, away
     return worst
+
+
+@njit
+def solve_change(
+    left: np.ndarray, right: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """Returns the optimum x (A,) of the normal equations left x = right within low..high."""
+    count = len(right)
+    x, bound, move = np.zeros(count), np.zeros(count), np.zeros(count)
+    solve(left, right, low, high, x, count, bound, np.zeros((count, count)), move)
+    return x

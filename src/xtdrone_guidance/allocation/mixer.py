@@ -15,25 +15,17 @@ from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thrust
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, lifting_rotors
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit, rebuilt
+from xtdrone_dynamics.constants import GRAVITY
 
-from .active_set import solve
+from .active_set import solve, solve_change
 from .lost_rotors import LostRotors
+from .surfaces import Surfaces
 
 # Weights of the errors of collective thrust and of roll, pitch and yaw torque, for normalised rows
 # of the effectiveness matrix; and the weight of each rotor's thrust.
 WEIGHTS = np.array([1.0, 100.0, 100.0, 0.01])
 MIN_WEIGHT = 1e-5
-
-
-@njit
-def solve_change(
-    left: np.ndarray, right: np.ndarray, low: np.ndarray, high: np.ndarray
-) -> np.ndarray:
-    """Returns the optimum x (A,) of the normal equations left x = right within low..high."""
-    count = len(right)
-    x, bound, move = np.zeros(count), np.zeros(count), np.zeros(count)
-    solve(left, right, low, high, x, count, bound, np.zeros((count, count)), move)
-    return x
+SMALL_TORQUE = 0.02  # that must be left without a rotor, over the weight and the longest arm
 
 
 # The vehicles that tilt their thrust: the flight stack's steps, each with the optimum.
@@ -146,7 +138,8 @@ class LeastSquares(Memory):
     """Weighted least squares within the limits of the actuators; takes lost rotors out at once.
 
     It implements interfaces.Mixer. A rotor is lost when it gives no thrust for 0.08 s, whatever
-    CA_FAILURE_MODE says; FD_ACT_EN = 0 turns the watch off.
+    CA_FAILURE_MODE says; FD_ACT_EN = 0 turns the watch off. It is taken out if the others can hover
+    without it: a quadrotor falls either way, and should not for a false alarm.
 
     Attributes:
         gain: (N, A, 4) and hessian: (N, A, A), normal equations in the thrusts of the rotors, for
@@ -154,11 +147,12 @@ class LeastSquares(Memory):
         max_thrust: (N, A) 0 for rotors that are not used [N].
         n_rotors: (N,) number of rotors.
         vectoring: Allocation of the vehicles that tilt their thrust.
+        surfaces: Allocation to the surfaces of planes that a rate loop gives a torque set-point.
         lost_rotors: The watch on the rotors.
     """
 
     FEEDBACK = LostRotors
-    MEMORY = ("max_thrust", "_used", "_lost", "_thrust", "vectoring", "lost_rotors")
+    MEMORY = ("max_thrust", "_used", "_lost", "_thrust", "vectoring", "surfaces", "lost_rotors")
     lost_rotors: LostRotors
 
     def __init__(self, fleet: FleetModel) -> None:
@@ -168,8 +162,9 @@ class LeastSquares(Memory):
         self._largest = largest_thrust(fleet)
         self.gain, self.hessian = normal_equations(fleet)
         self.n_rotors = fleet.n_rotors
-        self.vectoring = Vectoring(fleet)
+        self.vectoring, self.surfaces = Vectoring(fleet), Surfaces(fleet)
         self.max_thrust = np.where(self._lifting, self._largest, 0.0)
+        self._spare = spare_rotors(fleet)
         self._used = fleet.rotor_mask.copy()
         self._lost = np.full(n, -1, dtype=np.int16)
         self._thrust, self._scratch = np.zeros((n, width)), np.zeros((4, width))
@@ -232,12 +227,16 @@ class LeastSquares(Memory):
             self._thrust,
             commands,
         )
+        self.surfaces.step(status, parameters, estimator, dt, commands)
 
     def _take_out(self, status: np.ndarray, watched: np.ndarray) -> None:
         """Takes out the rotors that have been lost since the last step, (N,) watched or not."""
         self.lost_rotors.watched[:] = watched
-        for i in np.flatnonzero(self.lost_rotors.lost != self._lost):
-            self._lost[i] = self.lost_rotors.lost[i]
+        lost = self.lost_rotors.lost
+        spare = self._spare[np.arange(len(lost)), lost]
+        lost = np.where((lost >= 0) & spare, lost, -1)
+        for i in np.flatnonzero(lost != self._lost):
+            self._lost[i] = lost[i]
             describe_lost_rotors(status, self._fleet, i, self._limit(i))
 
     def _limit(self, i: int) -> np.ndarray:
@@ -261,3 +260,25 @@ def normal_equations(fleet: FleetModel) -> tuple[np.ndarray, np.ndarray]:
     gain = np.ascontiguousarray((matrix * weights[:, :, None]).transpose(0, 2, 1))
     hessian = gain @ matrix + MIN_WEIGHT * np.eye(matrix.shape[2])
     return gain, hessian
+
+
+def spare_rotors(fleet: FleetModel) -> np.ndarray:
+    """Returns (N, A) bool, rotors without which the others carry the vehicle and roll and pitch it.
+
+    Yaw is given up for it.
+    """
+    matrices, largest = effectiveness(fleet)[:, 2:], largest_thrust(fleet)
+    gain, hessian = normal_equations(fleet)
+    lifting, weight = lifting_rotors(fleet), fleet.vehicle["mass"] * GRAVITY
+    spare = np.zeros(lifting.shape, dtype=np.bool_)
+    for i, k in np.argwhere(lifting):
+        high = np.where(lifting[i], largest[i], 0.0)
+        high[k] = 0.0
+        torque = SMALL_TORQUE * weight[i] * abs(matrices[i, 1:3]).max()
+        spare[i, k] = True
+        for roll, pitch in ((torque, 0.0), (-torque, 0.0), (0.0, torque), (0.0, -torque)):
+            wanted = np.array([weight[i], roll, pitch, 0.0])
+            thrusts = solve_change(hessian[i], gain[i] @ wanted, np.zeros(len(high)), high)
+            error = abs(matrices[i] @ thrusts - wanted)
+            spare[i, k] &= error[0] < 0.05 * weight[i] and error[1:3].max() < 0.5 * torque
+    return spare

@@ -11,14 +11,18 @@ from xtdrone_autopilot.control.vector import clamp
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.state.vehicle_status import ACTUATORS, NO_SET_POINT
 from xtdrone_core import FleetModel
-from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
+from xtdrone_core.modes import Mode
+from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
 from .disturbance import IndiLoop
+from .half_wings import turn_fleet
 
 # Largest disturbance that is taken off, over the torque that the vehicle exerts about that axis.
 # The ground that pushes at one foot is a disturbance, too, and must not be fought with all torque.
 MAX_DISTURBANCE = 0.5
+WING_GAINS = (16.0, 14.0, 6.0)  # of planes about roll, pitch and yaw axis [1/s]
+MANUAL = int(Mode.MANUAL)
 
 
 @njit
@@ -55,6 +59,26 @@ def control_one(vehicle: Record, params: Record, rate: np.ndarray, torque: np.nd
     vehicle.sp_torque[2] = tz - _limited(vehicle, 2, torque)
 
 
+@njit
+def control_wing(vehicle: Record, rate: np.ndarray) -> None:
+    """Writes sp_torque of a plane at body rates (3,) [rad/s]: zero where it is not wanted."""
+    w, wanted, j = rate, vehicle.sp_rates, vehicle.inertia
+    flies = vehicle.armed and not (vehicle.landed or vehicle.maybe_landed)
+    if not flies or vehicle.mode == MANUAL or vehicle.sp_kind == ACTUATORS:
+        for axis in range(3):
+            vehicle.sp_torque[axis] = 0.0
+        return
+    vehicle.sp_torque[0], vehicle.sp_torque[1], vehicle.sp_torque[2] = torque_of(
+        WING_GAINS[0] * (wanted[0] - w[0]),
+        WING_GAINS[1] * (wanted[1] - w[1]),
+        WING_GAINS[2] * (wanted[2] - w[2]),
+        w[0],
+        w[1],
+        w[2],
+        (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
+    )
+
+
 @fleet_kernel
 def control_fleet(
     status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, torque: np.ndarray
@@ -68,6 +92,8 @@ def control_fleet(
     for i in range(len(status)):
         if status[i].vehicle_type == MULTICOPTER:
             control_one(status[i], parameters[i], estimates[i].ang_vel, torque[i])
+        elif status[i].vehicle_type == FIXED_WING and status[i].vtol_type == NOT_VTOL:
+            control_wing(status[i], estimates[i].ang_vel)
 
 
 class IndiRateControl(IndiLoop):
@@ -80,4 +106,9 @@ class IndiRateControl(IndiLoop):
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
     ) -> None:
         """Steps all vehicles; without a set-point, torque and thrust are zero."""
+        wings = self.disturbance.wings
+        if wings.any:
+            turn_fleet(status, estimator.records, wings.sums)
         control_fleet(status, parameters, estimator.records, self.disturbance.torque)
+        if wings.any:
+            status["sp_torque"] -= wings.level

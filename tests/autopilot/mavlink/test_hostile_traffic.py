@@ -378,7 +378,9 @@ SETTINGS = settings(max_examples=60)
     kind=st.integers(0, 12),
 )
 def test_every_parameter_in_force_stays_within_its_limits(world, name, value, kind):
-    world.first.receive()
+    world.steps(10)
+    while world.first.receive("PARAM_VALUE"):  # which an earlier test has asked for
+        world.steps(10)
     store = world.autopilot.parameters
     before, held = store.values.copy(), store.held.copy()
     world.first.send(mavlink.MAVLink_param_set_message(1, 1, name.encode()[:16], value, kind))

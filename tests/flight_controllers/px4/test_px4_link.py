@@ -316,11 +316,17 @@ def hurried(monkeypatch):
     monkeypatch.setattr(px4_link, "ALIGN_S", 0.001)
 
 
+def fly_until(found, condition, n, begin):
+    """Flies on from the reading `begin`, and returns the next; a busy machine lets a peer lag."""
+    while not condition() and begin < 50_000:
+        fly(found, 10, n, begin)
+        begin += 10
+    return begin
+
+
 def fly_until_lockstep(found, n, begin):
-    """Flies on from the reading `begin`; a busy machine lets a peer lag behind."""
-    while (found.states != Peer.LOCKSTEP).any() and begin < 50_000:
-        fly(found, 50, n, begin)
-        begin += 50
+    """Flies on from the reading `begin`."""
+    fly_until(found, lambda: (found.states == Peer.LOCKSTEP).all(), n, begin)
 
 
 def test_one_that_only_waits_for_its_clock_gets_it(autopilot, in_flight, hurried):
@@ -426,12 +432,9 @@ def test_nine_with_one_that_is_killed_and_reset(autopilot, in_flight, build, fol
     peers = [ScriptedPx4(i, in_flight) for i in range(9)]
     for peer in peers:
         peer.start()
-    fly(found, 50, 9)
+    begin = fly_until(found, lambda: (found.states == Peer.LOCKSTEP).all(), 9, 0)
     os.kill(found.pids[4], signal.SIGKILL)
-    begin = 50
-    while found.states[4] != Peer.LOST and begin < 5000:
-        fly(found, 10, 9, begin)
-        begin += 10
+    begin = fly_until(found, lambda: found.states[4] == Peer.LOST, 9, begin)
     others = np.arange(9) != 4
     assert "was ended by SIGKILL" in said(texts, 4)
     assert (found.states[others] == Peer.LOCKSTEP).all() and not found.commands[4].any()
@@ -440,7 +443,7 @@ def test_nine_with_one_that_is_killed_and_reset(autopilot, in_flight, build, fol
     assert [now == then for now, then in zip(found.pids, old)] == others.tolist()
     peers[4].join(5.0)
     ScriptedPx4(4, in_flight).start()
-    fly(found, 50, 9, begin)
+    fly_until(found, lambda: found.commands.any(axis=1).all(), 9, begin)
     assert (found.states == Peer.LOCKSTEP).all() and found.commands.any(axis=1).all()
 
 
