@@ -31,7 +31,7 @@ Seconds of processor time, with that of the processes that a test starts, on {cp
 Budget of a test: {budget}.
 
 {total} tests were measured and take {seconds:.0f} s; without those marked slow or long {fast:.0f}
-s. Others are not listed; `make test-times` measures all.
+s, without those marked long, as by `make test`, {test:.0f} s. `make test-times` measures all.
 """
 
 
@@ -42,14 +42,21 @@ def table(head: str, rows) -> str:
     return "\n".join(f"|{line}|" for line in lines) + "\n"
 
 
+def sums(times: dict, group) -> list:
+    """Sums the times by group(name): rows (group, tests, seconds of each mark), longest first."""
+    groups = defaultdict(lambda: {**dict.fromkeys(BUDGET_S, 0.0), "n": 0})
+    for name, row in times.items():
+        one = groups[group(name)]
+        one[row["mark"]] += row["s"]
+        one["n"] += row["mark"] != "fixtures"
+    ordered = sorted(groups.items(), key=lambda item: -sum(item[1][mark] for mark in BUDGET_S))
+    return [(name, one["n"], *(f"{one[mark]:.1f}" for mark in BUDGET_S)) for name, one in ordered]
+
+
 def written(times: dict) -> str:
     """Lays out tests/TIMES.md."""
-    files = defaultdict(lambda: {**dict.fromkeys(BUDGET_S, 0.0), "n": 0})
-    for name, row in times.items():
-        file = files[name.partition("::")[0]]
-        file[row["mark"]] += row["s"]
-        file["n"] += row["mark"] != "fixtures"
-    by_file = sorted(files.items(), key=lambda item: -sum(item[1][mark] for mark in BUDGET_S))
+    by_room = sums(times, lambda name: name.removeprefix("tests/").partition("/")[0])
+    by_file = sums(times, lambda name: name.removeprefix("tests/").partition("::")[0])
     tests = {name: row for name, row in times.items() if row["mark"] != "fixtures"}
     by_test = sorted(tests.items(), key=lambda item: -item[1]["s"])
     here = describe()
@@ -61,11 +68,8 @@ def written(times: dict) -> str:
         total=len(tests),
         seconds=sum(row["s"] for row in times.values()),
         fast=sum(row["s"] for row in times.values() if not row["mark"]),
+        test=sum(row["s"] for row in times.values() if row["mark"] != "long"),
     )
-    file_rows = [
-        (name.removeprefix("tests/"), f["n"], *(f"{f[mark]:.1f}" for mark in BUDGET_S))
-        for name, f in by_file[:ROWS]
-    ]
     test_rows = [
         (name.removeprefix("tests/").replace("|", "\\|"), row["mark"], f"{row['s']:.1f}")
         for name, row in by_test[:ROWS]
@@ -73,8 +77,10 @@ def written(times: dict) -> str:
     return "\n".join(
         (
             head,
+            "## Rooms\n",
+            table("room | tests | unmarked | slow | long | shared fixtures", by_room),
             f"## The {ROWS} files that take longest\n",
-            table("file | tests | unmarked | slow | long | shared fixtures", file_rows),
+            table("file | tests | unmarked | slow | long | shared fixtures", by_file[:ROWS]),
             f"## The {ROWS} tests that take longest\n",
             table("test | mark | s", test_rows),
         )

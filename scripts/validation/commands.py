@@ -22,8 +22,10 @@ HEAD = (
     "anew). *frame* is that of a COMMAND_INT, *long* a COMMAND_LONG; mode is main and sub mode. "
     "Places are north, east and up of the start [m] with the heading [deg]; of an orbit the "
     "distance from its centre [m], the height [m], the speed, positive clockwise [m/s], and the "
-    "heading off the centre [deg]; of DO_SET_HOME the home [m]. Unless the case says something "
-    "else, the place asked for is 15 m north, 16 m up; an orbit has 10 m and 3 m/s."
+    "heading off the centre [deg]; of DO_SET_HOME the home [m]; of the message "
+    "SET_GPS_GLOBAL_ORIGIN (30 m south, 20 m east and 5 m up) the local position that the vehicle "
+    "tells then [m]. Unless the case says something else, the place asked for is 15 m north, 16 m "
+    "up; an orbit has 10 m and 3 m/s."
 )
 _METRES, _DEGREES, (_RADIUS, _HEIGHT, _SPEED, _OFF) = (
     place_probe.NEAR,

@@ -54,8 +54,8 @@ TEXTS = {
         "8 m/s to 10 s after it; back: from 5 s before it flies less for good to 5 s after "
         "it. The goal for both is 3 m, and 1 m for a tail-sitter. Real PX4 pitches a "
         "tail-sitter up at its speed of flight, so that it rises on the way back. PX4 flies "
-        "the two others with WV_EN 0: with the nose into the wind they do not reach the "
-        "heading of the transition in time, and it gives the mission up. The embedded "
+        "the two others with WV_EN 0: its weathervane keeps them from turning to a transition "
+        "whose waypoint has no heading ([why](../px4.md)). The embedded "
         "stack's tail-sitter keeps its height on the way back, drifts some 60 m with the "
         "wind meanwhile, and flies back in a hover.",
     ),

@@ -36,7 +36,7 @@ class TrajectoryAgent(FlightAgent):
         self,
         n: int = 1,
         curve: Annotated[
-            str, Option("name of a curve, or a .csv with x,y,z in metres in each row")
+            str, Option("name of a curve, or a .csv with x,y,z in metres in each row, or a .plan")
         ] = "lemniscate",
         lap: Annotated[
             float, Option("time of a lap of a curve", unit="s", minimum=0.5, maximum=3600.0)
@@ -71,7 +71,7 @@ class TrajectoryAgent(FlightAgent):
             self._planned = Laps(CURVES[curve][0], lap, laps)
         else:
             limits = Limits(speed, thrust, body_rate)
-            self._planned = MinimumSnap(read_points(curve, "curve"), limits, minimise)
+            self._planned = MinimumSnap(read_points(curve, "curve", height), limits, minimise)
         self._begun_us: int | None = None
         self._rms = RootMeanSquare()
 
@@ -113,7 +113,7 @@ class GuidanceAgent(FlightAgent):
         self,
         n: int = 1,
         path: Annotated[
-            str, Option("name of a curve, or a .csv with x,y,z in metres in each row")
+            str, Option("name of a curve, or a .csv with x,y,z in metres in each row, or a .plan")
         ] = "eight",
         closed: Annotated[bool, Option("whether the path of a file is closed")] = False,
         speed: Annotated[float, Option("largest", unit="m/s", minimum=0.1, maximum=30.0)] = 3.0,
@@ -142,7 +142,7 @@ class GuidanceAgent(FlightAgent):
             XtdroneError: The path cannot be read or flown.
         """
         super().__init__(n, height, on_event=on_event)
-        self._path = read_path(path, closed)
+        self._path = read_path(path, closed, height)
         self._field = VectorField(self._path, speed, acceleration, width)
         lowest = height + self._path.points[:, 2].min()
         if lowest < 0.3:

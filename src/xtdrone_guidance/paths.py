@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from xtdrone_autopilot.navigation import mission_items, plan_file
 from xtdrone_core.errors import XtdroneError, shown, unknown_name
 from xtdrone_core.tables import points_of, read_table
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 _SAMPLES = 1500  # points along a path between which it counts as straight
 PER_LEG = 40  # samples between two points of the spline, to measure its length
 FARTHEST = 10e3  # greatest coordinate of a point [m]
+MISSIONS = (".plan", ".waypoints")  # endings of files of missions
+_SAME = 0.1  # way-points so near to each other are one [m]
+_GROUND = frozenset(
+    {mission_items.TAKEOFF, mission_items.LAND, mission_items.VTOL_TAKEOFF, mission_items.VTOL_LAND}
+)
 _WINDOW = 0.06  # part of a path, ahead and behind, in which the nearest point is looked for
 
 
@@ -169,40 +175,76 @@ def _sped_up(
     return speeds[-len(fastest) :]
 
 
-def read_path(name: str, closed: bool) -> SplinePath:
-    """Reads a path: the name of a curve, or a CSV file with x,y,z in metres in each row.
+def read_path(name: str, closed: bool, height: float = 0.0) -> SplinePath:
+    """Reads a path: the name of a curve, or a file as of read_points().
 
     Args:
         name: Name in CURVES, or the path of a file. Its points are relative to the place at which
             the flight begins.
         closed: Whether the path of a file is closed; curves always are.
+        height: See read_points() [m].
 
     Raises:
-        XtdroneError: No such curve or file, or a row that is not three numbers.
+        XtdroneError: No such curve or file, or a file that is no path.
     """
     if name in CURVES:
         curve, _ = CURVES[name]
         phases = np.linspace(0.0, 2.0 * math.pi, 48, endpoint=False)
         return SplinePath(np.array([curve(phase).pos for phase in phases]), True)
-    return SplinePath(read_points(name, "path"), closed)
+    return SplinePath(read_points(name, "path", height), closed)
 
 
-def read_points(name: str, what: str) -> np.ndarray:
-    """Reads a CSV file with x,y,z in metres in each row; a header x,y,z is skipped.
+def read_points(name: str, what: str, height: float = 0.0) -> np.ndarray:
+    """Reads points from a CSV file or a mission.
+
+    A CSV file has x,y,z in metres in each row; a header x,y,z is skipped. Of a mission, a .plan or
+    .waypoints file, the points are its way-points, as they lie from its home; take-off and
+    landing are left out.
 
     Args:
         name: Path of the file.
         what: What it should be, for messages.
+        height: Height above the start at which the flight begins, from which those of a mission
+            count [m].
 
     Returns:
         (P, 3) [m].
 
     Raises:
-        XtdroneError: No such file, or a row that is not three numbers.
+        XtdroneError: No such file, a row that is not three numbers, or a mission without a place.
     """
+    if name.lower().endswith(MISSIONS):
+        return _points_of_mission(name, what, height)
     if not name.lower().endswith(".csv"):
         raise XtdroneError(
-            unknown_name(what, name, CURVES) + "; or give a .csv with x,y,z in metres in each row"
+            unknown_name(what, name, CURVES)
+            + "; or give a .csv with x,y,z in metres in each row, or a .plan"
         )
     rows = read_table(Path(name).expanduser(), what, XtdroneError)
     return points_of(rows, f"{what} '{shown(name)}'", FARTHEST, "", XtdroneError)
+
+
+def _points_of_mission(name: str, what: str, height: float) -> np.ndarray:
+    """Returns the way-points (P, 3) of a mission [m]; see read_points()."""
+    plan = plan_file.load(name)
+    flown = [
+        item
+        for item in plan.items[mission_items.MISSION]
+        if item.command in mission_items.PLACED - _GROUND and item.is_somewhere()
+    ]
+    if not flown:
+        raise XtdroneError(
+            f"{what} '{shown(name)}' has no way-point: give a mission with two or more"
+        )
+    latitude, longitude, ground = plan.home or (flown[0].x * 1e-7, flown[0].y * 1e-7, 0.0)
+    home = (math.radians(latitude), math.radians(longitude), ground)
+    points = np.array([item.position(home, np.zeros(3)) for item in flown]) - [0.0, 0.0, height]
+    # An item may be flown at the place of the one before it, such as a circle.
+    moved = np.linalg.norm(np.diff(points, axis=0), axis=1) > _SAME
+    points = points[np.concatenate([[True], moved])]
+    if not (np.abs(points) <= FARTHEST).all():
+        raise XtdroneError(
+            f"{what} '{shown(name)}' leads farther than {FARTHEST:g} m from its home, or has a "
+            "way-point without height: plan it nearer"
+        )
+    return points

@@ -35,6 +35,12 @@ def test_elevon_and_thrust_suffice_from_hover_to_20_metres_per_second():
     assert alphas[0] == pytest.approx(0.5 * math.pi) and (np.diff(alphas) < 0.0).all()
 
 
+def test_no_elevon_trims_a_lift_slope_as_of_a_short_wing():
+    """With 3.914 in place of 2 pi the elevons hold the wings at less speed, and not at 10 m/s."""
+    steeper = [abs(trim(speed, 3.914)[2]) for speed in np.arange(0.0, 20.1, 0.25)]
+    assert np.degrees(max(steeper)) > 30.0
+
+
 def test_at_rest_the_slipstream_alone_acts():
     found = whole(WEIGHT, 0.2, (0.0, 0.0, 0.0))
     pressure = 0.5 * WEIGHT / (RHO * DARKO.disc_area)

@@ -102,3 +102,11 @@ def test_a_flight_is_saved_and_goes_on_to_the_bit(tmp_path):
         simulation.load(tmp_path / "flight.npz")
         simulation.step(250)
         assert (simulation.state.pos == first).all()
+
+
+def test_a_tail_sitter_hovers_without_disturbance_but_the_drag_of_its_slipstream():
+    hovering = Hovering("phi_tailsitter")
+    hovering.run(3.0)
+    assert np.abs(hovering.disturbance.force).max() < 5e-3
+    assert np.abs(hovering.disturbance.torque).max() < 1e-4
+    assert np.abs(hovering.disturbance.wings.level).max() < 1e-9

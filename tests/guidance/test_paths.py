@@ -1,5 +1,6 @@
 """Splines through points, the nearest point, speeds, and the field around them."""
 
+import json
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from xtdrone_core.errors import XtdroneError
 from xtdrone_guidance.fields import VectorField
-from xtdrone_guidance.paths import SplinePath, read_path
+from xtdrone_guidance.paths import SplinePath, read_path, read_points
 
 BEND = np.array([[0.0, 0.0, 0.0], [6.0, 2.0, 1.0], [10.0, -3.0, 0.0], [14.0, 0.0, 2.0]])
 
@@ -106,3 +107,69 @@ def test_a_file_that_is_no_path_is_refused_with_the_reason(tmp_path, text, reaso
 def test_an_unknown_name_is_refused_with_those_that_there_are():
     with pytest.raises(XtdroneError, match="unknown path 'oval'.*eight.*or give a .csv"):
         read_path("oval", closed=False)
+
+
+def mission(*items, home=(47.3977, 8.5456, 488.0)):
+    """The text of a .plan with items of (command, frame, latitude, longitude, height)."""
+    return json.dumps(
+        {
+            "fileType": "Plan",
+            "version": 1,
+            "groundStation": "QGroundControl",
+            "mission": {
+                "version": 2,
+                "plannedHomePosition": home,
+                "items": [
+                    {
+                        "type": "SimpleItem",
+                        "command": command,
+                        "frame": frame,
+                        "autoContinue": True,
+                        "params": [0, 0, 0, None, *place],
+                    }
+                    for command, frame, *place in items
+                ],
+            },
+            "geoFence": {"version": 2, "polygons": [], "circles": []},
+            "rallyPoints": {"version": 2, "points": []},
+        }
+    )
+
+
+TAKE_OFF, WAY_POINT, TURNS, LANDING = 22, 16, 18, 21
+NORTH = 47.3977 + 100.0 / 111_180.0  # [deg]
+
+
+def test_a_mission_is_a_path_through_its_way_points(tmp_path):
+    file = tmp_path / "flight.plan"
+    file.write_text(
+        mission(
+            (TAKE_OFF, 3, 47.3977, 8.5456, 10.0),
+            (WAY_POINT, 3, NORTH, 8.5456, 20.0),
+            (TURNS, 3, NORTH, 8.5456, 20.0),
+            (WAY_POINT, 0, 47.3977, 8.5456, 488.0 + 30.0),
+            (LANDING, 3, 47.3977, 8.5456, 0.0),
+        )
+    )
+    points = read_points(str(file), "path", height=5.0)
+    assert points == pytest.approx(np.array([[0.0, 100.0, 15.0], [0.0, 0.0, 25.0]]), abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("items", "home", "reason"),
+    [
+        ([(TAKE_OFF, 3, 47.3977, 8.5456, 10.0)], (47.3977, 8.5456, 0.0), "has no way-point"),
+        ([(WAY_POINT, 3, 47.3977, 8.5456, 10.0)], (47.3977, 8.5456, 0.0), "of 1 points"),
+        (
+            [(WAY_POINT, 3, 47.3977, 8.5456, 10.0), (WAY_POINT, 3, 47.4, 8.5456, 10.0)],
+            (40.0, 8.5456, 0.0),
+            "farther than 10000 m from its home",
+        ),
+    ],
+)
+def test_a_mission_that_is_no_path_is_refused_in_one_line(tmp_path, items, home, reason):
+    file = tmp_path / "flight.plan"
+    file.write_text(mission(*items, home=home))
+    with pytest.raises(XtdroneError, match=reason) as caught:
+        read_path(str(file), closed=False)
+    assert "\n" not in str(caught.value)

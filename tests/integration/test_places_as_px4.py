@@ -7,7 +7,15 @@ import pytest
 import place_probe
 
 RECORDED = json.loads(place_probe.RECORDED.read_text())
-GROUPS = ("DO_REPOSITION", "DO_CHANGE_ALTITUDE", "NAV_", "DO_SET_HOME", "m/s", "DO_ORBIT")
+GROUPS = (
+    "DO_REPOSITION",
+    "DO_CHANGE_ALTITUDE",
+    "NAV_",
+    "DO_SET_HOME",
+    "m/s",
+    "DO_ORBIT",
+    "SET_GPS_GLOBAL_ORIGIN",
+)
 
 
 def test_every_case_was_recorded():

@@ -66,6 +66,7 @@ def test_the_mark_sets_the_budget():
     }
     assert list(processor_times.over_budget(times)) == ["a.py::unmarked", "b.py::too_slow"]
     text = times_of_tests.written(times)
-    assert "5 tests were measured and take 550 s; without those marked slow or long 10\ns." in text
+    assert "5 tests were measured and take 550 s; without those marked slow or long 10\ns," in text
+    assert "as by `make test`, 50 s." in text
     assert text.index("|c.py|1|0.0|0.0|500.0|0.0|") < text.index("|b.py|2|0.0|40.0|0.0|0.0|")
     assert "|b.py::too_slow|slow|21.0|" in text

@@ -25,13 +25,14 @@ WEIGHT = MASS * GRAVITY
 NORMAL = 0.5 * RHO * 2.0 * DARKO.area * (DARKO.lift_slope + DARKO.cd0)  # of both halves [kg/m]
 
 
-def trim(speed):
+def trim(speed, lift_slope=DARKO.lift_slope):
     """Angle of attack, thrust and deflection in level flight, from the sums written out.
 
     No pitching moment: δ = -W_z / (ζ_m W_x). The normal force then is NORMAL (1 - ζ_f / ζ_m) W_z,
     with W_z = v² sin α.
     """
-    lift = NORMAL * (1.0 - DARKO.zeta_f / DARKO.zeta_m) * speed**2
+    normal = 0.5 * RHO * 2.0 * DARKO.area * (lift_slope + DARKO.cd0)
+    lift = normal * (1.0 - DARKO.zeta_f / DARKO.zeta_m) * speed**2
     alpha = math.atan2(WEIGHT, lift)
 
     def rest(thrust):

@@ -6,7 +6,8 @@
 Each case begins in AUTO.LOITER 10 m above the start, nose to the north. Recorded are the answer,
 the mode, and after so many simulated seconds the true position north, east and up of the start [m]
 and the heading [deg]; of an orbit the distance from its centre [m], height [m], speed, positive
-clockwise [m/s], and heading off the direction to the centre [deg]; of DO_SET_HOME the home [m].
+clockwise [m/s], and heading off the direction to the centre [deg]; of DO_SET_HOME the home [m]; of
+the message SET_GPS_GLOBAL_ORIGIN the local position that the vehicle tells then [m].
 """
 
 import argparse
@@ -39,7 +40,7 @@ class Case:
     """One command: what it is given, and for how long it is flown then.
 
     Attributes:
-        command: Name in MAV_CMD.
+        command: Name in MAV_CMD, or SET_GPS_GLOBAL_ORIGIN.
         params: The seven; the fifth and sixth are north and east of the start [m], the seventh a
             height above it, which are sent as latitude, longitude and height above the sea.
         frame: MAV_FRAME of a COMMAND_INT; None = COMMAND_LONG.
@@ -143,6 +144,9 @@ def cases() -> dict[str, Case]:
             "DO_ORBIT radius 2000 m": (2000.0, 3.0, 0.0, NAN, *there),
         }.items()
     }
+    found["SET_GPS_GLOBAL_ORIGIN"] = Case(
+        "SET_GPS_GLOBAL_ORIGIN", (0.0,) * 4 + (-30.0, 20.0, 5.0), seconds=6.0
+    )
     found["DO_ORBIT here"] = Case(
         "DO_ORBIT", (10.0, 3.0, 0.0, NAN, NAN, NAN, NAN), seconds=25.0, centre=(0.0, 0.0)
     )
@@ -236,7 +240,7 @@ class Probe:
         if case.before:
             self.send("DO_CHANGE_SPEED", list(case.before))
         end = self.station.simulation.t_us + case.seconds * 1e6
-        found: dict = {"answer": self.send(case.command, self.params(case), case.frame)}
+        found: dict = {"answer": self._give(case)}
         if case.landed:
             self.station.arm(True)
         if case.while_flying:
@@ -250,12 +254,36 @@ class Probe:
             found["orbit"] = [round(float(x), 2) for x in self._orbit(case)]
         elif case.command == "DO_SET_HOME":
             found["home"] = [round(float(x), 1) for x in self._home()]
+        elif case.command == "SET_GPS_GLOBAL_ORIGIN":
+            found["home"] = [round(float(x), 1) for x in self._local()]
+            self._set_origin((0.0, 0.0, 0.0))
         else:
             found["place"] = [round(float(x), 2) for x in place]
             found["heading"] = round(heading, 1)
         if case.landed:  # from up there it is brought back
             self.station.run(10.0)
         return found
+
+    def _give(self, case: Case) -> str:
+        if case.command != "SET_GPS_GLOBAL_ORIGIN":
+            return self.send(case.command, self.params(case), case.frame)
+        self._set_origin(case.params[4:])
+        self.station.run(1.0)
+        told = any(m.get_type() == "GPS_GLOBAL_ORIGIN" for m in self.station.heard)
+        return "told" if told else "no answer"
+
+    def _set_origin(self, place: tuple[float, ...]) -> None:
+        lat, lon, height = self._on_earth(*place)
+        self.station.heard.clear()
+        self.station.send(
+            mavlink.MAVLink_set_gps_global_origin_message(
+                1, round(lat * 1e7), round(lon * 1e7), round(height * 1e3), 0
+            )
+        )
+
+    def _local(self) -> np.ndarray:
+        told = [m for m in self.station.heard if m.get_type() == "LOCAL_POSITION_NED"][-1]
+        return np.array([told.x, told.y, -told.z])
 
     def _orbit(self, case: Case) -> tuple[float, float, float, float]:
         place, velocity = self.place(), self.velocity()

@@ -131,6 +131,12 @@ def test_a_log_with_old_samples_and_tagged_texts_is_played_from_its_start(tmp_pa
     assert events["plain message"] == (pytest.approx(1000.002), 6)
 
 
+def test_a_log_whose_position_is_never_valid_says_so(tmp_path):
+    path = ulogs.write(tmp_path / "a.ulg", valid=False)
+    with pytest.raises(XtdroneError, match="its vehicle_local_position is never valid"):
+        sources.read(str(path))
+
+
 def test_mcap_is_the_flight_that_it_recorded(flown, recording):
     found = sources.read(str(flown / "run.mcap"))
     assert found.names == recording.names and found.world.name == recording.world.name

@@ -17,7 +17,7 @@ from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
 from ..interfaces import Estimator
 from ..state.vehicle_status import NO_SET_POINT, ON_WINGS
-from .vector import clamp
+from .vector import air_velocity, clamp
 from .vectoring import Vectoring, allocate, command_servos, tilt_forwards
 
 YAW_THRUST_MARGIN = 0.15  # fraction of a rotor's range that yaw may take from the collective
@@ -165,6 +165,7 @@ def _allocate_within_limits(
 def vector_fleet(
     status: np.ndarray,
     parameters: np.ndarray,
+    estimates: np.ndarray,
     models: np.ndarray,
     bodies: np.ndarray,
     joints: np.ndarray,
@@ -186,7 +187,7 @@ def vector_fleet(
     """Writes thrusts (N, A) and servo commands of the vehicles in a vectoring.Vectoring.
 
     Args:
-        status, parameters: (N,) records of VEHICLE_STATUS and of the parameters.
+        status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
         models, bodies, joints, actuators, half_wings: Records of the FleetModel.
         vectored: (N,) bool, Vectoring.used.
         tiltrotor, forward_weight, weight, scale, low, high, values, position: See Vectoring.
@@ -221,6 +222,7 @@ def vector_fleet(
                 joints[i : i + 1],
                 actuators[i : i + 1],
                 half_wings[i : i + 1],
+                air_velocity(status[i], estimates[i]) if models[i].half_wings else (0.0, 0.0, 0.0),
                 weight[i],
                 scale[i],
                 low[i],
@@ -354,6 +356,7 @@ class Mixer(Memory):
             vector_fleet(
                 status,
                 parameters,
+                estimator.records,
                 fleet.vehicle,
                 fleet.body,
                 fleet.joint,

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from xtdrone_dynamics.compiled import Record, njit
-from xtdrone_dynamics.quaternion import from_matrix
+from xtdrone_dynamics.quaternion import from_matrix, rotate_inverse
+from xtdrone_dynamics.shapes import Vector
 
 
 @njit
@@ -34,6 +35,19 @@ def yaw_of(quat: np.ndarray) -> float:
     """Returns the yaw of a quaternion xyzw, counter-clockwise from the world's x axis [rad]."""
     x, y, z, w = quat[0], quat[1], quat[2], quat[3]
     return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+@njit
+def air_velocity(vehicle: Record, estimate: Record) -> Vector:
+    """Returns the velocity relative to the air, body [m/s].
+
+    Args:
+        vehicle, estimate: Records of VEHICLE_STATUS, whose wind counts, and of ESTIMATE.
+    """
+    vel, wind, quat = estimate.vel, vehicle.wind, estimate.quat
+    return rotate_inverse(
+        quat[0], quat[1], quat[2], quat[3], vel[0] - wind[0], vel[1] - wind[1], vel[2]
+    )
 
 
 @njit

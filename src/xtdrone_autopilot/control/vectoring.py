@@ -29,6 +29,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
 from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import servo
+from xtdrone_dynamics.shapes import Vector
 
 from ..state.vehicle_status import HOVERS, ON_WINGS
 from .vector import clamp
@@ -122,6 +123,7 @@ def allocate(
     joints: np.ndarray,
     actuators: np.ndarray,
     half_wings: np.ndarray,
+    air: Vector,
     weight: np.ndarray,
     scale: np.ndarray,
     low: np.ndarray,
@@ -134,6 +136,7 @@ def allocate(
         vehicle, params: Records of VEHICLE_STATUS and of the parameters.
         models, bodies, joints, actuators, half_wings: Records of the vehicle in a FleetModel, with
             a first axis of length 1.
+        air: Velocity relative to the air, body [m/s], in which half wings work.
         weight: (6,) weights of the errors of force and torque.
         scale: (A,) range of each actuator [N], [rad] or [m]; 0 = it is not allocated.
         low, high: (A,) limits [N], [rad] or [m].
@@ -150,7 +153,9 @@ def allocate(
             joint_pos[0, actuators[0, k].joint] = values[k]
     matrix = np.zeros((1, 6, count))
     place(models, bodies, joints, joint_pos, poses)
-    fill(models, bodies, joints, actuators, half_wings, poses, thrust, 0.0, 0.0, 0.0, matrix)
+    fill(
+        models, bodies, joints, actuators, half_wings, poses, thrust, air[0], air[1], air[2], matrix
+    )
     error = np.zeros(6)
     _force_and_torque(vehicle, params, error)
     for axis in range(6):

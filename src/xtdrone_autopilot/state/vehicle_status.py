@@ -12,12 +12,14 @@ from xtdrone_core.modes import MODES, Mode
 from xtdrone_dynamics.abilities.effectiveness import in_hover, largest_thrust, largest_torque, rank
 from xtdrone_dynamics.abilities.force_envelope import ForceEnvelope
 from xtdrone_dynamics.abilities.vehicle_type import (
+    FIXED_WING,
     MULTICOPTER,
     NOT_VTOL,
     lifting_rotors,
     vehicle_types,
     vtol_types,
 )
+from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.constants import GRAVITY
 
 NEW_MODE = -1  # value of mode_stage: the mode has not begun yet
@@ -174,6 +176,7 @@ VEHICLE_STATUS = np.dtype(
         ("rate_integral", "f8", (3,)),  # [rad/s^2]
         ("acc_filtered", "f8", (3,)),  # world [m/s^2]
         ("last_rate", "f8", (3,)),  # angular velocity of the step before, body [rad/s]
+        ("wind", "f8", (2,)),  # east and north, by a loop that measures it; else 0 [m/s]
         ("tilt_limit", "f8"),  # largest tilt of the velocity loop now [rad]
         ("climb_max", "f8"),  # largest vertical velocity; negative as a take-off begins [m/s]
         ("sink_max", "f8"),  # largest speed downwards [m/s]
@@ -310,3 +313,8 @@ def describe_bodies(status: np.ndarray, fleet: FleetModel) -> None:
     # H-force of XTDrone (4) at the speed that all rotors have in hover.
     hover = np.sqrt(fleet.vehicle["mass"] * GRAVITY / np.maximum(c.sum(axis=1), 1e-12))
     status["drag"] = a["rotor_drag_coefficient"].sum(axis=1) * hover / fleet.vehicle["mass"]
+
+
+def runs_off(status: Record) -> bool:
+    """Returns whether a vehicle takes off and lands as a fixed wing: no VTOL does."""
+    return status["vehicle_type"] == FIXED_WING and status["vtol_type"] == NOT_VTOL

@@ -297,6 +297,7 @@ def command(
         vector_fleet(
             status,
             params,
+            estimate,
             records.vehicle,
             records.body,
             records.joint,

@@ -10,7 +10,7 @@ import numpy as np
 
 from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode, SetPoints
 from xtdrone_core.contracts import Agent, GoalCounter, goals_missed
-from xtdrone_core.errors import MISSED
+from xtdrone_core.errors import MISSED, XtdroneError
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_mavros import ros_serialisation
@@ -24,6 +24,7 @@ from .ros import Ros
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
 _ON_GROUND = 1  # MAV_LANDED_STATE
 _HEALTH_US = 500_000  # simulated time between two questions about the vehicles [us]
+_PATIENCE_US = 60_000_000  # simulated time without a position after which it is given up [us]
 # XTDrone's velocity topics have no acceleration. PX4 commands gain * (velocity error) plus the
 # acceleration feed-forward, so adding acceleration / gain to the velocity is equivalent
 # (MPC_XY_VEL_P_ACC, MPC_Z_VEL_P_ACC) [1/s].
@@ -100,6 +101,7 @@ class RosFleet:
         self._tick = threading.Condition()
         self._t_us = 0
         self._due_us = 0
+        self._since_us: int | None = None  # when a vehicle was heard without a position
         self._odometry = Listener(
             ros, names, "local_position/odom", "nav_msgs/Odometry", self._on_odometry
         )
@@ -156,12 +158,32 @@ class RosFleet:
         return Estimates(t_us, pos, quat, rotate(quat, vel), rate, armed, landed, mode, ready)
 
     def periods(self) -> Iterator[tuple[int, Estimates]]:
-        """Yields simulated time [us] and estimates of each period, until the node ends."""
+        """Yields simulated time [us] and estimates of each period, until the node ends.
+
+        Raises:
+            XtdroneError: A vehicle that is there has had no position for a minute.
+        """
         while not self.ros.ended():
             t_us = self.wait()
             estimates = None if t_us is None else self.estimates(t_us)
             if t_us is not None and estimates is not None:
                 yield t_us, estimates
+            else:
+                self._give_up_without_positions()
+
+    def _give_up_without_positions(self) -> None:
+        lost = [name for name, last in zip(self.names, self._odometry.last) if last is None]
+        stamps = [serialisation.stamp(data) for data in self._state.last if data is not None]
+        if not (lost and stamps):
+            return
+        now_us = max(stamps)
+        if self._since_us is None:
+            self._since_us = now_us
+        if now_us - self._since_us > _PATIENCE_US:
+            raise XtdroneError(
+                f"{', '.join(lost[:5])}: no position after {_PATIENCE_US * 1e-6:g} s of simulated "
+                "time, so that it cannot be armed: its messages are in the run folder's console/"
+            )
 
     def require_followers(self) -> None:
         """Checks that every vehicle but the first can hold a slot.

@@ -17,6 +17,7 @@ from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.effectiveness import effectiveness
 from xtdrone_dynamics.forces import rotor
 
+from .half_wings import HalfWings
 from .wrench import compare, exert, turn_columns
 
 # Cut-off frequencies of the filters of force and torque, two equal poles each [Hz]. A servo that
@@ -59,9 +60,10 @@ class Disturbance(Memory):
     Attributes:
         force: (N, 3) filtered, world [N]; without the weight.
         torque: (N, 3) filtered, body [N m].
+        wings: Its half wings, whose wrench is no disturbance.
     """
 
-    MEMORY = ("_speed", "_position", "_last_rate", "_filters")
+    MEMORY = ("_speed", "_position", "_last_rate", "_filters", "wings")
 
     def __init__(self, fleet: FleetModel) -> None:
         """Starts with a fleet whose rotors stand."""
@@ -76,6 +78,9 @@ class Disturbance(Memory):
         self._last_rate = np.zeros((n, 3))
         self._filters = np.zeros((n, 12))
         self.force, self.torque = self._filters[:, 6:9], self._filters[:, 9:]
+        self.wings = HalfWings(fleet)
+        if self.wings.any:
+            self.force, self.torque = self.wings.force, self.wings.torque
         self._dt, self._gains = 0.0, np.zeros((n, 2))
         self._lag_up, self._lag_down = np.zeros((n, width, 3)), np.zeros((n, width, 3))
         self.remember_start()
@@ -132,6 +137,10 @@ class Disturbance(Memory):
             self._last_rate,
             self._filters,
         )
+        if self.wings.any:
+            self.wings.step(
+                status, estimator.records, commands, self._thrust, self._filters, self._gains, dt
+            )
 
 
 class IndiLoop(Memory):

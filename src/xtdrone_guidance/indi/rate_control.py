@@ -16,6 +16,7 @@ from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
 from .disturbance import IndiLoop
+from .half_wings import turn_fleet
 
 # Largest disturbance that is taken off, over the torque that the vehicle exerts about that axis.
 # The ground that pushes at one foot is a disturbance, too, and must not be fought with all torque.
@@ -105,4 +106,9 @@ class IndiRateControl(IndiLoop):
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
     ) -> None:
         """Steps all vehicles; without a set-point, torque and thrust are zero."""
+        wings = self.disturbance.wings
+        if wings.any:
+            turn_fleet(status, estimator.records, wings.sums)
         control_fleet(status, parameters, estimator.records, self.disturbance.torque)
+        if wings.any:
+            status["sp_torque"] -= wings.level

@@ -20,6 +20,7 @@ from xtdrone_dynamics.constants import GRAVITY
 
 from ..force import follow_jerk, velocity_gains, wanted_acceleration, within_limits
 from .disturbance import IndiLoop
+from .half_wings import fly_fleet
 
 MAX_SIDE, MAX_LIFT = 0.6, 1.0  # largest disturbance that is taken off, over the weight
 
@@ -130,11 +131,12 @@ def control_fleet(
 class IndiVelocityControl(IndiLoop):
     """INDI: velocity error to attitude and thrust, with wind and payload measured."""
 
-    MEMORY = (*IndiLoop.MEMORY, "_last", "_jerk")
+    MEMORY = (*IndiLoop.MEMORY, "_last", "_jerk", "_pose")
 
     def __init__(self, fleet: FleetModel) -> None:
         """Starts without set-points."""
         self._last, self._jerk = np.full((fleet.n, 2), np.nan), np.zeros((fleet.n, 2))
+        self._pose = np.tile([np.nan, 0.0], (fleet.n, 1))
 
     def step(
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
@@ -149,3 +151,6 @@ class IndiVelocityControl(IndiLoop):
             self._last,
             self._jerk,
         )
+        wings = self.disturbance.wings
+        if wings.any:
+            fly_fleet(status, estimator.records, wings.sums, wings.force, self._pose, dt)

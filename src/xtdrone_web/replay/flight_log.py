@@ -21,6 +21,7 @@ _STATUS = ("nav_state", "arming_state", "pre_flight_checks_pass")
 _ARMED = 2  # vehicle_status.arming_state
 _ROTORS = VEHICLE["actuator"].shape[0]
 MODES = {**NAV_STATES, NO_MODE: "no flight log"}
+_POSITION = "vehicle_local_position"
 _MAX_TEXTS = 2000  # texts of a log that the page shows
 
 
@@ -160,9 +161,11 @@ def read(path: Path, world: World, spec: VehicleSpec, model: Vehicle) -> Recordi
     estimated, true = estimate(log), of_ned(log, "vehicle_local_position_groundtruth")
     main = estimated if true is None else true
     if main is None or not np.isfinite(main.values[:, :3]).all(axis=1).any():
-        raise WebError(
-            f"'{path}' has no position (vehicle_local_position): give a log that has that topic"
-        )
+        if _POSITION in log.topics():
+            raise WebError(
+                f"'{path}' has no position: its {_POSITION} is never valid, as without GPS indoors"
+            )
+        raise WebError(f"'{path}' has no position: give a log that has the topic {_POSITION}")
     first = main if estimated is None else estimated
     t_s = grid(float(min(first.t_s[0], main.t_s[0])), float(max(first.t_s[-1], main.t_s[-1])), 1)
     table = empty(len(t_s), 1)

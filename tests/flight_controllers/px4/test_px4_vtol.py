@@ -1,6 +1,7 @@
 """VTOLs that real PX4 flies by its own airframes; skipped where PX4_BUILD does not name one."""
 
 import itertools
+import json
 import os
 
 import numpy as np
@@ -80,3 +81,45 @@ def test_it_hovers_up_flies_a_kilometre_on_its_wings_and_lands_in_a_hover(
     touching = np.flatnonzero(pos[:, 2] > pos[-1, 2] + 0.2)[-1]
     assert vel[touching:, 2].min() > -1.2
     assert np.linalg.norm(pos[-1, :2]) < 1.5
+
+
+@pytest.mark.parametrize("heading", [None, 90.0], ids=["no heading", "heading"])
+def test_in_wind_it_turns_to_the_transition_by_the_heading_of_the_waypoint_behind(
+    simulate, tmp_path, heading
+):
+    """With its nose into 3.6 m/s of wind and a leg across; WV_EN is 1, as PX4 has it for VTOLs.
+
+    Without that heading PX4's yaw set-point is NaN, and its weathervane holds the nose.
+    """
+    plan = json.loads(PLAN.read_text())
+    plan["mission"]["items"][2]["params"][3] = heading
+    path, params = tmp_path / "a.plan", tmp_path / "alone.params"
+    path.write_text(json.dumps(plan))
+    params.write_text("1\t1\tNAV_DLL_ACT\t0\t6\n")
+    simulation = simulate(
+        "--vehicles",
+        "standard_vtol@0,0,0,1.5708",
+        "--autopilot",
+        "px4",
+        "--gps",
+        "rtk",
+        "--speed",
+        0,
+        "--params",
+        str(params),
+        "--wind",
+        "0,-3.6,0",
+    )
+    simulation.wait_until(6_000_000)
+    assert main(["mission", "upload", str(path), "--start"]) == 0
+    console = next(simulation.folder.glob("*/console/standard_vtol_0.log"))
+    truth = next(simulation.folder.glob("*/truth.bin"))
+
+    def refuses():
+        return "unable to reach heading" in console.read_text()
+
+    def flies():
+        return np.hypot(*read_truth(truth, 1)[1][-1, 0, 7:9]) > FAST
+
+    until(lambda: refuses() or flies(), "it has turned or given up", simulation.process)
+    assert refuses() == (heading is None)

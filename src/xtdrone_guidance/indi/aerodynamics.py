@@ -1,0 +1,298 @@
+"""Flight on half wings, from hover to fast: what INDI has to know of them.
+
+With its elevons in trim, a half wing of Φ-theory exerts no moment, and a force that is linear in
+|v| v: -L |v| v_n along the normal of the wing, with L = ½ ρ S (C_lα + C_D0) (1 - ζ_f / ζ_m), and
+almost none along its chord. So the thrust axis n that gives a force f is known in closed form at
+every speed: n T - L |v| v_n = f holds for n along f + L |v| v, which is f in hover, and nearly the
+way of the air in fast flight. Transitions are no modes: they follow from the velocity.
+
+The elevons hold the moment of the wings while L V^2 against force and slipstream is within their
+reach, which bounds how hard a vehicle can brake: see braking_limit(). Of the wind, what blows onto
+the wings is known by their force.
+
+The wings stay at a right angle to the plane of f and v, without sideslip. E. Tal, S. Karaman:
+Global Incremental Flight Control for Agile Maneuvering of a Tailsitter Flying Wing (2022).
+"""
+
+import math
+
+import numpy as np
+
+from xtdrone_autopilot.control.vector import air_velocity, clamp, wrap_pi, yaw_of
+from xtdrone_core import FleetModel
+from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY
+from xtdrone_dynamics.forces import half_wing
+from xtdrone_dynamics.quaternion import from_matrix, rotate, rotate_inverse
+from xtdrone_dynamics.shapes import Vector
+
+HOVER_SPEED = 3.0  # airspeed up to which the yaw set-point counts [m/s]
+TURN_RATE = 1.5  # at which the heading goes from one to the other [rad/s]
+FLIGHT_SPEED, WING_SPEED = 4.0, 7.0  # wanted, and airspeed, from which on it flies on wings [m/s]
+INTO_AIR = 1.0  # rate at which the wings are turned into the air, and out of it [1/s]
+PRESENT = 1.0  # airspeed that the present attitude of the wings weighs as much as [m/s]
+MIN_THRUST = 0.1  # smallest thrust, over the weight: the elevons need its slipstream
+REACH = 0.985  # part of the elevons' deflection up to which they are asked to hold the wings
+SLOW_BRAKING = 0.25  # largest braking where they hold any, over the weight: more turns too fast
+WIND_S = 0.5  # time constant with which the wind is learnt [s]
+WIND_DAMPING = 0.15  # change of force by wind below which it is learnt more slowly [N s/m]
+MAX_WIND = 20.0  # [m/s]
+_BASE, _ALONG = 0, 0.99
+
+HALF_WINGS = np.dtype(
+    [
+        ("lift", "f8"),  # L; 0 = it has no half wings [kg/m]
+        ("normal", "f8"),  # ½ ρ S (C_lα + C_D0), the same with level elevons [kg/m]
+        ("side", "f8"),  # ½ ρ S C_Y0, along the span [kg/m]
+        ("wash", "f8"),  # slipstream at the wing over the thrust, 1 / (2 ρ S_p) [m^2/(N s^2)]
+        ("reach", "f8"),  # ζ_m times the largest deflection of the elevons [rad]
+    ]
+)
+
+
+def half_wings_of(fleet: FleetModel) -> np.ndarray:
+    """Sums of each vehicle, (N,) of HALF_WINGS: of half wings of its base along its z axis."""
+    out = np.zeros(fleet.n, HALF_WINGS)
+    for sums, vehicle, records in zip(out, fleet.vehicles, fleet.actuator, strict=True):
+        wings = [w for w in vehicle.half_wings if w.body == _BASE and w.forward[2] > _ALONG]
+        for wing in wings:
+            normal = 0.5 * SEA_LEVEL_DENSITY * wing.area * (wing.lift_slope + wing.cd0)
+            elevon = records[wing.control]
+            sums["normal"] += normal
+            sums["side"] += 0.5 * SEA_LEVEL_DENSITY * wing.area * wing.cy0
+            sums["lift"] += normal * (1.0 - wing.zeta_f / wing.zeta_m)
+            sums["wash"] = 1.0 / (len(wings) * SEA_LEVEL_DENSITY * wing.disc_area)
+            sums["reach"] = REACH * wing.zeta_m * elevon["input_scaling"] * elevon["upper"]
+    return out
+
+
+@njit
+def exerted(
+    model: Record,
+    half_wings: np.ndarray,
+    share: float,
+    deflection: np.ndarray,
+    thrust: np.ndarray,
+    air: Vector,
+    rate: np.ndarray,
+) -> tuple[float, float, float, float, float, float]:
+    """Returns force [N] and torque [N m] of a vehicle's half wings, body.
+
+    Args:
+        model: Record of the vehicle in a FleetModel.
+        half_wings: (H,) records of a FleetModel.
+        share: Of the deflections that counts, 0 for level elevons.
+        deflection: (A,) of the elevons [rad].
+        thrust: (A,) of the rotors [N].
+        air: Velocity relative to the air, body [m/s].
+        rate: (3,) body rates [rad/s].
+    """
+    fx, fy, fz, tx, ty, tz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(model.half_wings):
+        wing = half_wings[k]
+        if wing.body == _BASE:
+            one = half_wing.wrench(
+                wing,
+                share * deflection[wing.control],
+                thrust[wing.rotor],
+                SEA_LEVEL_DENSITY,
+                air[0],
+                air[1],
+                air[2],
+                rate[0],
+                rate[1],
+                rate[2],
+            )
+            fx, fy, fz = fx + one[0], fy + one[1], fz + one[2]
+            tx, ty, tz = tx + one[3], ty + one[4], tz + one[5]
+    return fx, fy, fz, tx, ty, tz
+
+
+@njit
+def learn_wind(
+    wings: Record, quat: np.ndarray, air: Vector, force: Vector, dt: float, wind: np.ndarray
+) -> None:
+    """Changes the wind as the force across the wings that is not explained asks for.
+
+    Along the normal, and more slowly along the span, where a wing feels little: the step of
+    Levenberg and Marquardt.
+
+    Args:
+        wings: Record of HALF_WINGS.
+        quat: (4,) attitude xyzw, body to world.
+        air: Velocity relative to the air, body [m/s].
+        force: What is not explained, world [N].
+        dt: Length of the step [s].
+        wind: (2,) updated: east and north [m/s].
+    """
+    fx, fy, _ = rotate_inverse(quat[0], quat[1], quat[2], quat[3], force[0], force[1], force[2])
+    speed = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
+    normal, side, damping = wings.normal * speed, wings.side * speed, WIND_DAMPING * WIND_DAMPING
+    change = dt / WIND_S * normal * fx / (normal * normal + damping)
+    slip = dt / WIND_S * side * fy / (side * side + damping)
+    if math.isfinite(change) and math.isfinite(slip):
+        bx, by, _ = rotate(quat[0], quat[1], quat[2], quat[3], change, slip, 0.0)
+        wind[0] = clamp(wind[0] + bx, -MAX_WIND, MAX_WIND)
+        wind[1] = clamp(wind[1] + by, -MAX_WIND, MAX_WIND)
+
+
+@njit
+def braking_limit(wings: Record, speed: float, normal: float) -> float:
+    """Returns the smallest force along the way that elevons can hold [N]; -inf = any.
+
+    In trim, ζ_m δ = V^2 sin α / (V^2 cos α + w T), w the slipstream over the thrust. With the
+    thrust axis along f + L V v, this is a quadratic inequality for the part of f along v.
+
+    Args:
+        wings: Record of HALF_WINGS.
+        speed: Airspeed V [m/s].
+        normal: Part of the force across the way [N].
+    """
+    square = speed * speed
+    linear = square * (1.0 + wings.wash * wings.lift)
+    rest = wings.lift * square * square + normal * (wings.wash * normal - square / wings.reach)
+    under = linear * linear - 4.0 * wings.wash * rest
+    return (math.sqrt(under) - linear) / (2.0 * wings.wash) if under > 0.0 else -math.inf
+
+
+@njit
+def within_reach(wings: Record, weight: float, air: Vector, force: Vector) -> Vector:
+    """Returns a force that asks for no more braking than the elevons can hold, world [N].
+
+    Args:
+        wings: Record of HALF_WINGS.
+        weight: [N].
+        air: Velocity relative to the air, world [m/s].
+        force: Wanted, world [N].
+    """
+    speed = max(math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2]), 1e-3)
+    vx, vy, vz = air[0] / speed, air[1] / speed, air[2] / speed
+    along = force[0] * vx + force[1] * vy + force[2] * vz
+    square = force[0] * force[0] + force[1] * force[1] + force[2] * force[2]
+    normal = math.sqrt(max(square - along * along, 0.0))
+    least = braking_limit(wings, speed, normal)
+    more = max((least if math.isfinite(least) else -SLOW_BRAKING * weight) - along, 0.0)
+    return force[0] + more * vx, force[1] + more * vy, force[2]
+
+
+@njit
+def trimmed(lift: float, air: Vector) -> Vector:
+    """Returns the force of wings in trim, body [N]: -L |v| v_n along the normal."""
+    size = -lift * math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
+    return size * air[0], 0.0, 0.0
+
+
+@njit
+def flies(vehicle: Record, estimate: Record, air: Vector) -> bool:
+    """Returns whether a vehicle flies on its wings or begins to: it is fast, or is to be so soon.
+
+    Args:
+        vehicle, estimate: Records of VEHICLE_STATUS and ESTIMATE.
+        air: Velocity relative to the air, world [m/s].
+    """
+    vel, wanted = estimate.vel, vehicle.sp_vel
+    speed = math.sqrt(vel[0] * vel[0] + vel[1] * vel[1] + vel[2] * vel[2])
+    ahead = math.hypot(wanted[0], wanted[1])
+    if speed > 1.0:
+        ahead = (wanted[0] * vel[0] + wanted[1] * vel[1] + wanted[2] * vel[2]) / speed
+    airspeed = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
+    return airspeed > WING_SPEED or ahead > FLIGHT_SPEED
+
+
+@njit
+def turn_heading(
+    vehicle: Record, estimate: Record, heading: float, flying: bool, air: Vector, dt: float
+) -> float:
+    """Returns the heading one step later [rad].
+
+    That is the way of the air in flight. In hover in wind, or while a vehicle brakes, wings stay
+    edge-on to the air; in still air the yaw set-point counts.
+
+    Args:
+        vehicle, estimate: Records of VEHICLE_STATUS and ESTIMATE.
+        heading: That of the step before; NaN at the start [rad].
+        flying: See flies().
+        air: Velocity relative to the air, world [m/s].
+        dt: Length of the step [s].
+    """
+    if vehicle.landed or not math.isfinite(heading):
+        heading = yaw_of(estimate.quat)
+    wanted = vehicle.sp_yaw if math.isfinite(vehicle.sp_yaw) else heading
+    if math.hypot(air[0], air[1]) > HOVER_SPEED:
+        wanted = math.atan2(air[1], air[0])
+        if not flying:
+            wanted += math.copysign(0.5 * math.pi, wrap_pi(heading - wanted))
+    turn = TURN_RATE * dt
+    return wrap_pi(heading + clamp(wrap_pi(wanted - heading), -turn, turn))
+
+
+@njit
+def point_wings(
+    vehicle: Record,
+    wings: Record,
+    estimate: Record,
+    heading: float,
+    share: float,
+    air: Vector,
+    force: Vector,
+) -> None:
+    """Writes attitude and thrust set-points of a vehicle for a force of rotors and wings.
+
+    Args:
+        vehicle, wings, estimate: Records of VEHICLE_STATUS, HALF_WINGS and ESTIMATE.
+        heading: See turn_heading() [rad].
+        share: Of flight 0..1, in which the wings meet the air without sideslip.
+        air: Velocity relative to the air, world [m/s].
+        force: Wanted, without the weight, world [N].
+    """
+    quat = estimate.quat
+    present = PRESENT * vehicle.mass * GRAVITY
+    # In hover, wind along the span gives no lift; in flight, the wings are turned out of it.
+    ux, uy, uz = air
+    bx, by, bz = rotate(quat[0], quat[1], quat[2], quat[3], 0.0, 1.0, 0.0)
+    slip = (1.0 - share) * (ux * bx + uy * by + uz * bz)
+    ux, uy, uz = ux - slip * bx, uy - slip * by, uz - slip * bz
+    fx, fy, fz = within_reach(wings, vehicle.mass * GRAVITY, (ux, uy, uz), force)
+    size = wings.lift * math.sqrt(ux * ux + uy * uy + uz * uz)
+    nx, ny, nz = _unit(fx + size * ux, fy + size * uy, fz + size * uz)
+    # To the left: across the force and the way of the air, in hover across the heading.
+    vx = share * ux + HOVER_SPEED * math.cos(heading)
+    vy = share * uy + HOVER_SPEED * math.sin(heading)
+    vz = share * uz
+    bx, by, bz = present * bx, present * by, present * bz
+    lx, ly, lz = fy * vz - fz * vy + bx, fz * vx - fx * vz + by, fx * vy - fy * vx + bz
+    ax, ay, az = _unit(ly * nz - lz * ny, lz * nx - lx * nz, lx * ny - ly * nx)
+    lx, ly, lz = ny * az - nz * ay, nz * ax - nx * az, nx * ay - ny * ax
+    qx, qy, qz, qw = from_matrix(ax, lx, nx, ay, ly, ny, az, lz, nz)
+    vehicle.sp_quat[0], vehicle.sp_quat[1] = qx, qy
+    vehicle.sp_quat[2], vehicle.sp_quat[3] = qz, qw
+    vehicle.sp_yaw_rate = 0.0
+    _, _, along = rotate_inverse(quat[0], quat[1], quat[2], quat[3], fx, fy, fz)
+    vehicle.sp_thrust = clamp(along, MIN_THRUST * vehicle.mass * GRAVITY, vehicle.thrust_max)
+
+
+@njit
+def turn_rates(vehicle: Record, lift: float, estimate: Record) -> Vector:
+    """Returns the body rates with which wings turn as their path does, v x a / |v|^2 [rad/s].
+
+    In hover there are none; see point_wings() for what weighs the air against the force.
+
+    Args:
+        vehicle, estimate: Records of VEHICLE_STATUS and ESTIMATE.
+        lift: Of HALF_WINGS [kg/m].
+    """
+    quat = estimate.quat
+    ax, ay, az = rotate_inverse(
+        quat[0], quat[1], quat[2], quat[3], vehicle.sp_acc[0], vehicle.sp_acc[1], vehicle.sp_acc[2]
+    )
+    vx, vy, vz = air_velocity(vehicle, estimate)
+    square = vx * vx + vy * vy + vz * vz
+    scale = lift / (lift * square + vehicle.mass * GRAVITY)
+    return (scale * (vy * az - vz * ay), scale * (vz * ax - vx * az), scale * (vx * ay - vy * ax))
+
+
+@njit
+def _unit(x: float, y: float, z: float) -> Vector:
+    """Returns the unit vector along (x, y, z)."""
+    size = max(math.sqrt(x * x + y * y + z * z), 1e-9)
+    return x / size, y / size, z / size

@@ -1,0 +1,147 @@
+"""INDI on half wings: its closed forms against the trim of DarkO, and flights there and back."""
+
+import math
+
+import numpy as np
+import pytest
+
+import xtdrone as xd
+from darko import DARKO, WEIGHT, trim
+from xtdrone_autopilot.interfaces import ESTIMATE
+from xtdrone_autopilot.state.vehicle_status import VEHICLE_STATUS
+from xtdrone_core import FleetModel
+from xtdrone_dynamics.quaternion import rotate
+from xtdrone_guidance.agents import GuidanceAgent
+from xtdrone_guidance.indi.aerodynamics import (
+    REACH,
+    braking_limit,
+    flies,
+    half_wings_of,
+    point_wings,
+    turn_heading,
+)
+
+HANGING, FLYING = 0.0, 1.0
+INDI = {"velocity_control": "indi", "rate_control": "indi"}
+
+
+@pytest.fixture(scope="module")
+def wings():
+    """Sums of the half wings of phi_tailsitter."""
+    return half_wings_of(FleetModel.of([xd.load_vehicle("phi_tailsitter")]))[0]
+
+
+def upright(vel=(0.0, 0.0, 0.0)):
+    """Records of status and estimate of the vehicle, nose up and belly to the east."""
+    vehicle, estimate = np.zeros(1, VEHICLE_STATUS)[0], np.zeros(1, ESTIMATE)[0]
+    vehicle["mass"], vehicle["thrust_max"], vehicle["sp_yaw"] = WEIGHT / 9.80665, 9.0, 0.0
+    estimate["quat"], estimate["vel"] = (0.0, 0.0, 0.0, 1.0), vel
+    return vehicle, estimate
+
+
+def nose(quat):
+    return np.array(rotate(*quat, 0.0, 0.0, 1.0))
+
+
+def test_other_vehicles_have_no_half_wings():
+    names = ("iris", "plane", "tailsitter", "tiltrotor")
+    sums = half_wings_of(FleetModel.of([xd.load_vehicle(name) for name in names]))
+    assert not sums["lift"].any()
+
+
+@pytest.mark.parametrize("speed", [0.0, 2.0, 6.0, 10.0, 15.0, 20.0])
+def test_the_thrust_points_as_in_level_trim(wings, speed):
+    vehicle, estimate = upright((speed, 0.0, 0.0))
+    air = (speed, 0.0, 0.0)
+    point_wings(vehicle, wings, estimate, 0.0, FLYING, air, (0.0, 0.0, WEIGHT))
+    alpha, _, _ = trim(speed)
+    wanted = (math.cos(alpha), 0.0, math.sin(alpha))
+    assert nose(vehicle["sp_quat"]) == pytest.approx(wanted, abs=2e-3)
+    left = np.array(rotate(*vehicle["sp_quat"], 0.0, 1.0, 0.0))
+    assert left == pytest.approx((0.0, 1.0, 0.0), abs=1e-9)
+
+
+def test_a_turn_to_the_left_lowers_the_left_wing(wings):
+    vehicle, estimate = upright((15.0, 0.0, 0.0))
+    air = (15.0, 0.0, 0.0)
+    point_wings(vehicle, wings, estimate, 0.0, FLYING, air, (0.0, 0.5 * WEIGHT, WEIGHT))
+    assert rotate(*vehicle["sp_quat"], 0.0, 1.0, 0.0)[2] < -0.3
+
+
+def test_wind_along_the_span_does_not_tilt_a_hover(wings):
+    vehicle, estimate = upright()
+    air = (0.0, -5.0, 0.0)
+    point_wings(vehicle, wings, estimate, 0.0, HANGING, air, (0.0, 0.0, WEIGHT))
+    assert nose(vehicle["sp_quat"]) == pytest.approx((0.0, 0.0, 1.0), abs=1e-9)
+
+
+@pytest.mark.parametrize("speed", [5.0, 6.0, 8.0, 12.0])
+def test_at_the_limit_of_braking_the_elevons_are_at_their_end(wings, speed):
+    along = braking_limit(wings, speed, WEIGHT)
+    ahead = along + wings["lift"] * speed**2
+    alpha = math.atan2(WEIGHT, ahead)
+    thrust = along * math.cos(alpha) + WEIGHT * math.sin(alpha)
+    elevon = speed**2 * math.sin(alpha)
+    elevon /= DARKO.zeta_m * (speed**2 * math.cos(alpha) + wings["wash"] * thrust)
+    assert math.degrees(elevon) == pytest.approx(30.0 * REACH, abs=0.1)
+
+
+def test_braking_has_no_limit_in_a_slow_hover(wings):
+    assert braking_limit(wings, 2.0, WEIGHT) == -math.inf
+
+
+def test_wings_are_edge_on_in_a_hover_in_wind_and_face_the_air_in_flight():
+    vehicle, estimate = upright()
+    heading, air = 0.2, (-5.0, 0.0, 0.0)
+    assert not flies(vehicle, estimate, air)
+    for _ in range(1000):
+        heading = turn_heading(vehicle, estimate, heading, False, air, 0.008)
+    assert abs(math.cos(heading)) < 1e-9
+    for _ in range(1000):
+        heading = turn_heading(vehicle, estimate, heading, True, air, 0.008)
+    assert math.cos(heading) == pytest.approx(-1.0)
+    vehicle["sp_vel"] = (6.0, 0.0, 0.0)
+    assert flies(vehicle, estimate, air)
+
+
+class Dash(GuidanceAgent):
+    """Notes true heights and speeds along the path, and half a minute after it."""
+
+    def attach(self, flight):
+        self.flight, self.heights, self.speeds, self.over_us = flight, [], [], None
+
+    def fly(self, t_us, estimates, out):
+        over = super().fly(t_us, estimates, out)
+        state = self.flight.state
+        self.heights.append(state.pos[0, 2] - self.home[0, 2] - self.height)
+        self.speeds.append(np.linalg.norm(state.vel[0]))
+        if over and self.over_us is None:
+            self.over_us = t_us
+        return over and t_us - self.over_us > 8_000_000
+
+
+def dash(tmp_path, way, **options):
+    """Flies 200 m at 15 m/s, from hover to hover; returns heights and speeds."""
+    path = tmp_path / "line.csv"
+    path.write_text(f"0,0,0\n{200 * way[0]},{200 * way[1]},0\n")
+    agent = Dash(1, path=str(path), speed=15.0, acceleration=1.5, width=8.0, height=20.0)
+    scenario = xd.Scenario(vehicles="phi_tailsitter", gps="rtk", log="none", **INDI, **options)
+    with xd.Simulation(scenario, agent=agent) as simulation:
+        while not agent.done:
+            simulation.step(250)
+    return np.array(agent.heights), np.array(agent.speeds)
+
+
+@pytest.mark.slow
+def test_from_hover_to_fast_flight_and_back_within_a_metre_of_height(tmp_path):
+    heights, speeds = dash(tmp_path, (1, 0), seed=1)
+    assert abs(heights).max() < 1.0
+    assert speeds.max() > 14.5 and speeds[-1] < 0.5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", [(1, 0), (0, 1), (-1, 0)])
+def test_in_wind_with_turbulence_likewise(tmp_path, way):
+    heights, speeds = dash(tmp_path, way, seed=2, wind="mean=0,5,0 dryden=5")
+    assert abs(heights).max() < 1.0
+    assert speeds.max() > 14.0 and speeds[-1] < 2.0
