@@ -44,6 +44,7 @@ def environment(root: Path, runs: str, bytecode: bool) -> dict[str, str]:
     path = [str(root / "src"), str(root / ".setup" / "ros"), os.environ.get("PYTHONPATH", "")]
     values = {
         **os.environ,
+        "PATH": f"{root / 'scripts' / 'ros'}:{os.environ['PATH']}",  # its own roslaunch
         "PYTHONPATH": os.pathsep.join(filter(None, path)),
         "ROS_PACKAGE_PATH": f"{root / 'src'}:{os.environ.get('ROS_PACKAGE_PATH', '')}",
         "XTDRONE_RUNS": runs,

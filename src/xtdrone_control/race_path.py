@@ -51,6 +51,7 @@ class Course:
         duration: Time from start to end [s].
         lap: Length of a lap [m].
         start: (3,) start position [m].
+        beyond: Number of gates that it passes after the last lap.
     """
 
     def __init__(self, track: Track, laps: int, speed: float, acceleration: float):
@@ -66,7 +67,9 @@ class Course:
         self.lap = path.length
         first, last = path.gates[1] - path.gates[0], path.length - path.gates[-1]
         begin = -min(2.0, 0.5 * last)
-        end = laps * path.length + self._stop(path, speed**2 / (2 * acceleration), first)
+        stop = self._stop(path, speed**2 / (2 * acceleration), first)
+        end = laps * path.length + stop
+        self.beyond = int((path.gates <= stop).sum())
         self._s = s = np.linspace(begin, end, int((end - begin) / _STEP) + 2)
         bend = np.linalg.norm(path.at(s)[2], axis=1)
         fastest = np.minimum(speed, np.sqrt(acceleration / np.maximum(bend, 1e-9)))
@@ -130,8 +133,12 @@ class TimedCourse:
         """
         self.lap = smooth.lap
         start = smooth.start if track.start is None else np.array(track.start)
-        end = smooth.at(smooth.duration)[0] if track.end is None else np.array(track.end)
-        self.plan = TimeOptimal(multirotor, np.array([start, end]), gates(track, laps, part), floor)
+        end, beyond = smooth.at(smooth.duration)[0], smooth.beyond
+        if track.end is not None:
+            end, beyond = np.array(track.end), track.beyond
+        self.plan = TimeOptimal(
+            multirotor, np.array([start, end]), gates(track, laps, beyond, part), floor
+        )
         self.start, self.duration, self.times = start, self.plan.duration, self.plan.times[1:-1]
 
     def at(self, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

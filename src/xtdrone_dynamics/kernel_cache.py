@@ -171,12 +171,12 @@ class ClaimedCache(KernelCache):
         return found
 
     def release(self) -> None:
-        """Lets others compile or load the kernel."""
-        if self._claim is not None:
+        """Lets others compile or load the kernel; another thread may do so at the same time."""
+        claim, self._claim = self._claim, None
+        if claim is not None:
             with contextlib.suppress(OSError):
                 self._lock.unlink()
-            self._claim.close()
-            self._claim = None
+            claim.close()
 
     def _claims(self) -> bool:
         """Claims the kernel, perhaps after another process; False where no file can say so."""

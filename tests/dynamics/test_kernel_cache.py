@@ -4,11 +4,14 @@ import fcntl
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from numba import types
+from numba.core.registry import cpu_target
 
 from waiting import LIMIT_S
-from xtdrone_dynamics import compiled
+from xtdrone_dynamics import compiled, kernel_cache
 
 PROGRAM = """from xtdrone_dynamics.compiled import njit
 
@@ -202,3 +205,17 @@ def test_a_kernel_that_another_process_compiles_is_passed_over_or_awaited(tmp_pa
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.split() == ["42.0", "42.0"]
     assert not list(tmp_path.rglob("*.lock"))
+
+
+def double(x: float) -> float:
+    return 2.0 * x
+
+
+def test_two_threads_may_release_a_kernel_at_once(tmp_path, monkeypatch):
+    """The second comes while the first removes the lock."""
+    cache = kernel_cache.ClaimedCache(double, tmp_path)
+    assert cache.load_overload((types.float64,), cpu_target.target_context) is None
+    released = []
+    monkeypatch.setattr(Path, "unlink", lambda path: released.append(cache.release()))
+    cache.release()
+    assert released == [None]

@@ -65,6 +65,29 @@ def test_a_motor_model_of_the_new_gazebo_is_a_rotor(tmp_path, filename, name, ta
     assert not [remark for remark in vehicle.remarks if "GPS" not in remark]
 
 
+def test_plugins_of_rotors_are_those_of_sitl_gazebo(tmp_path):
+    more = "<motorConstant>8.5e-06</motorConstant><maxRotVelocity>1100</maxRotVelocity>"
+    more += "<momentConstant>0.06</momentConstant>"
+    more += "<timeConstantUp>0.01</timeConstantUp><timeConstantDown>0.02</timeConstantDown>"
+    more += "<rotorDragCoefficient>8e-4</rotorDragCoefficient>"
+    more += "<rollingMomentCoefficient>1e-6</rollingMomentCoefficient>"
+    more += "<rotorVelocitySlowdownSim>10</rotorVelocitySlowdownSim>"
+    noise = "<linkName>base</linkName><gyroscopeNoiseDensity>0.01</gyroscopeNoiseDensity>"
+
+    def read(prefix):
+        body = (
+            BASE
+            + motor(0, f"lib{prefix}gazebo_motor_model.so", "p", more=more)
+            + plugin(f"lib{prefix}gazebo_imu_plugin.so", noise)
+            + plugin(f"lib{prefix}gazebo_multirotor_base_plugin.so")
+        )
+        return load_vehicle(model(tmp_path, body))
+
+    theirs, ours = read("rotors_"), read("")
+    assert theirs.rotors == ours.rotors and len(theirs.rotors) == 1
+    assert theirs.sensors == ours.sensors and theirs.remarks == ours.remarks
+
+
 def test_a_motor_that_is_not_commanded_by_its_speed_does_nothing_and_says_so(tmp_path):
     filename, name = next(iter(SYSTEMS.items()))
     body = BASE + motor(0, filename, name, more="<motorType>force</motorType>")

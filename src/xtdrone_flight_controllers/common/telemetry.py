@@ -40,6 +40,7 @@ class PeerTelemetry:
     """
 
     flight_stack: ClassVar[int]  # MAV_AUTOPILOT of its heartbeats
+    heartbeat_type: ClassVar[int] = mavlink.MAV_TYPE_ONBOARD_CONTROLLER  # of those sent to it
 
     def __init__(self, n: int, on_text: Callable[[int, int, str], None], own: Ports):
         """Opens the socket; nothing is sent yet.
@@ -107,6 +108,10 @@ class PeerTelemetry:
     def numbers_of(self, mode: Mode) -> tuple[int, int] | None:
         """Parameters 2 and 3 of MAV_CMD_DO_SET_MODE, or None where there is no such mode."""
         raise NotImplementedError
+
+    def wants_heartbeat(self, i: int) -> bool:
+        """Returns whether vehicle i is sent a heartbeat in this second."""
+        return True
 
     def greeted(self, i: int) -> None:
         """Called each second after the heartbeat to vehicle i, once it has been heard."""
@@ -280,18 +285,19 @@ class PeerTelemetry:
             self._on_text(i, mavlink.MAV_SEVERITY_WARNING, f"Set-point ignored: {why}")
 
     def _greet(self, i: int) -> None:
-        self.send(
-            i,
-            mavlink.MAVLink_heartbeat_message(
-                mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
-                mavlink.MAV_AUTOPILOT_INVALID,
-                0,
-                0,
-                mavlink.MAV_STATE_ACTIVE,
-                3,
-            ),
-            every=True,
-        )
+        if self.wants_heartbeat(i):
+            self.send(
+                i,
+                mavlink.MAVLink_heartbeat_message(
+                    self.heartbeat_type,
+                    mavlink.MAV_AUTOPILOT_INVALID,
+                    0,
+                    0,
+                    mavlink.MAV_STATE_ACTIVE,
+                    3,
+                ),
+                every=True,
+            )
         if self.heard_us[i] >= 0:
             self.greeted(i)
 

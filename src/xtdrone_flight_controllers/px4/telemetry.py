@@ -33,6 +33,7 @@ _POSE_COVARIANCE = [
     for row in range(6)
     for column in range(row, 6)
 ]
+_SILENT_US = 3_000_000  # time without a heartbeat from PX4 after which it is sent some [us]
 _UNKNOWN_COVARIANCE = [math.nan] * 21
 
 
@@ -45,6 +46,7 @@ class FleetTelemetry(PeerTelemetry):
     """
 
     flight_stack = mavlink.MAV_AUTOPILOT_PX4
+    heartbeat_type = mavlink.MAV_TYPE_GENERIC  # PX4 reports the loss of an onboard controller
 
     def __init__(
         self,
@@ -85,6 +87,14 @@ class FleetTelemetry(PeerTelemetry):
         }
         self._origin_known[:] = not shared_origin
         self._origin_sent_us = np.full(n, NEVER if shared_origin else -NEVER)
+
+    def wants_heartbeat(self, i: int) -> bool:
+        """Returns whether vehicle i is silent: PX4 then waits for a first datagram.
+
+        PX4 forwards heartbeats to its other links, where clients take their mode for its own:
+        MAVSDK's FollowMe ends by them.
+        """
+        return bool(self._t_us - self.heard_us[i] > _SILENT_US)
 
     @property
     def offboard(self) -> bool:

@@ -32,6 +32,7 @@ _MIN_INTERVALS = 4
 _PASSES = ((0.1, 1e-2, 3e-3), (1e-4, 1e-3, 1e-4))
 _ALLOWED = 1e-2  # largest violation of a plan, [m], [m/s], [rad/s]
 _SLAB_M = 0.02  # half thickness of a gate
+_CLEARANCE_M = 0.45  # of a frame, shortly before and after it [m]
 
 
 class Reference(NamedTuple):
@@ -78,13 +79,13 @@ class TimeOptimal:
         _check(multirotor, ends, passages, floor)
         motion = _first_guess(multirotor, ends, passages)
         multipliers: tuple[np.ndarray, np.ndarray] | None = None
+        rows = 0
         for settings in _PASSES:
             if multipliers is not None:
-                rows = sum(len(passage.weights) for passage in passages)
                 motion, multipliers = _halved(motion, multipliers, rows)
             program = TimeProgram(multirotor, ends, passages, motion.intervals, floor)
             solution = minimise(program, program.pack(motion), multipliers, *settings)
-            motion = program.unpack(solution.x)
+            motion, rows = program.unpack(solution.x), program.region_rows
             multipliers = solution.equality, solution.inequality
         if solution.violation > _ALLOWED:
             raise XtdroneError(
@@ -121,17 +122,16 @@ def way_points(points: np.ndarray, radius: float = TOLERANCE_M) -> list[Passage]
     return [Passage.ball(point, radius) for point in points]
 
 
-def gates(track: Track, laps: int, part: float) -> list[Passage]:
+def gates(track: Track, laps: int, beyond: int, part: float) -> list[Passage]:
     """Returns passages through the gates of a track.
-
-    Every lap passes all gates, and `beyond` of the track pass after the last.
 
     Args:
         track: The track.
-        laps: Number of laps.
+        laps: Number of laps, each through all gates.
+        beyond: Number of gates after the last lap.
         part: Part of an opening or ball that may be used, about its middle, up to 1.
     """
-    order = [*track.gates] * laps + [*track.gates[: track.beyond]]
+    order = [*track.gates] * laps + [*track.gates[:beyond]]
     return [_passage(gate, part) for gate in order]
 
 
@@ -140,8 +140,10 @@ def _passage(gate: Gate, part: float) -> Passage:
     pos = np.array(gate.pos)
     if gate.radius is not None:
         return Passage.ball(pos, part * gate.radius)
-    half = _SLAB_M, 0.5 * part * gate.width, 0.5 * part * gate.height
-    return Passage.box(pos, gate.axes(), half)
+    opening = 0.5 * np.array([gate.width, gate.height])
+    clear = np.maximum(opening - _CLEARANCE_M, 0.5 * opening)
+    half = np.array([_SLAB_M, *np.minimum(part * opening, clear)])
+    return Passage.gate(pos, gate.axes(), half, clear)
 
 
 def _check(

@@ -6,7 +6,7 @@ quaternion.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ class Passage:
     pos: np.ndarray  # (3,) centre [m]
     axes: np.ndarray  # (3, 3) rows, world
     weights: np.ndarray  # (W, 3) [1/m^2]
+    beside: "Passage | None" = None  # what holds one interval before and after
 
     @classmethod
     def ball(cls, pos: np.ndarray, radius: float) -> "Passage":
@@ -37,9 +38,20 @@ class Passage:
         return cls(np.asarray(pos, float), np.eye(3), np.full((1, 3), radius**-2))
 
     @classmethod
-    def box(cls, pos: np.ndarray, axes: np.ndarray, half: Sequence[float]) -> "Passage":
-        """Returns a box of half sizes (3,) along the axes (3, 3)."""
-        return cls(np.asarray(pos, float), np.asarray(axes), np.diag(np.asarray(half) ** -2.0))
+    def gate(
+        cls, pos: np.ndarray, axes: np.ndarray, half: np.ndarray, clear: np.ndarray
+    ) -> "Passage":
+        """Returns an opening.
+
+        Args:
+            pos: (3,) its centre [m].
+            axes: (3, 3) its direction, left and up as rows, world.
+            half: (3,) half sizes of the box along them that is passed [m].
+            clear: (2,) half sizes along left and up that hold before and after [m].
+        """
+        beside = np.diag([0.0, *clear**-2.0])[1:]
+        weights = np.diag(half**-2.0)
+        return cls(pos, axes, weights, cls(pos, axes, beside))
 
     def excess(self, pos: np.ndarray) -> np.ndarray:
         """Returns (W,) what a position is outside by: 0 or less inside."""
@@ -90,9 +102,10 @@ class TimeProgram:
             intervals: (L,) number of intervals of each leg, one leg more than passages.
             floor: Least height [m].
         """
-        self._body, self._passages, self._intervals = RigidBody(multirotor), passages, intervals
+        self._body, self._intervals = RigidBody(multirotor), intervals
         self._leg = np.repeat(np.arange(len(intervals)), intervals)
-        self._nodes = np.cumsum(intervals)[:-1]
+        self._regions = [*_regions(passages, np.cumsum(intervals)[:-1])]
+        self.region_rows = sum(len(region.weights) for region, _ in self._regions)
         limited = multirotor.max_tilt < math.pi
         self._tilted = np.arange(1, len(self._leg)) if limited else np.arange(0)
         self._tilt = math.sin(0.5 * multirotor.max_tilt) ** -2
@@ -153,7 +166,7 @@ class TimeProgram:
         states, commands, _, lengths = self.unpack(x)
         rate = self._body.rate(0.5 * (states[:-1] + states[1:]), commands)
         missed = states[1:] - states[:-1] - lengths[self._leg][:, None] * rate
-        excess = [p.excess(states[n, POS]) for p, n in zip(self._passages, self._nodes)]
+        excess = [p.excess(states[n, POS]) for p, n in self._regions]
         leans = self._tilt * (states[self._tilted, _LEAN] ** 2).sum(axis=1) - 1.0
         return missed.ravel(), np.concatenate([*excess, leans])
 
@@ -181,7 +194,7 @@ class TimeProgram:
             self._rows.size,
         )
         blocks, count = [], 0
-        for passage, node in zip(self._passages, self._nodes):
+        for passage, node in self._regions:
             slope = passage.slope(states[node, POS])
             rows = count + np.arange(len(slope))
             blocks.append((slope[None], rows[None], self._column[self._x[node, POS]][None]))
@@ -209,7 +222,7 @@ class TimeProgram:
             block = (vectors * np.maximum(values, 0.0)[:, None]) @ vectors.transpose(0, 2, 1)
         block = self._spread.T @ block @ self._spread
         blocks, first = [(block, self._involved, self._involved)], 0
-        for passage, node in zip(self._passages, self._nodes):
+        for passage, node in self._regions:
             weight = inequality[first : first + len(passage.weights)] @ passage.weights
             first += len(passage.weights)
             place = self._column[self._x[node, POS]][None]
@@ -232,3 +245,12 @@ class TimeProgram:
         values, i, j = np.concatenate(data), np.concatenate(row), np.concatenate(column)
         keep = (i >= 0) & (j >= 0) & (values != 0.0)
         return sparse.csr_matrix((values[keep], (i[keep], j[keep])), (rows, len(self._free)))
+
+
+def _regions(passages: Sequence[Passage], nodes: np.ndarray) -> Iterator[tuple[Passage, int]]:
+    """Yields each region with the index of the state that lies in it."""
+    for passage, node in zip(passages, nodes.tolist()):
+        yield passage, node
+        if passage.beside is not None:
+            yield passage.beside, node - 1
+            yield passage.beside, node + 1

@@ -18,6 +18,15 @@ _SAME = {
     "lift-drag": "LiftDragPlugin",
     "advanced-lift-drag": "AdvancedLiftDragPlugin",
 }  # system: plugin with the same parameters and equations
+_OF_ROTORS = {  # plugins of the RotorS simulator, from which sitl_gazebo's are derived
+    f"rotors_{name}": name
+    for name in (
+        "gazebo_motor_model",
+        "gazebo_imu_plugin",
+        "gazebo_mavlink_interface",
+        "gazebo_multirotor_base_plugin",
+    )
+}
 # What this workspace does itself, whatever a file says, and what only draws or publishes.
 _DONE_ANYWAY = {
     "physics",
@@ -49,11 +58,14 @@ _OF_SENSORS = "gazebo_ros_"  # their tags are read with the sensor that they sta
 def plugin_name(element: Element) -> str:
     """The file name of a plugin without folder, lib and .so, or what stands for it.
 
-    A system of the new Gazebo is called as the plugin that means the same, or else by its kind:
-    `gz-sim-thruster-system` is "thruster".
+    A system of the new Gazebo, and a plugin of RotorS, is called as the plugin of sitl_gazebo that
+    means the same, or else by its kind: `gz-sim-thruster-system` is "thruster".
     """
     kind = system_of(element)
-    return _SAME.get(kind, kind) if kind else _file(element).removeprefix("lib")
+    if kind:
+        return _SAME.get(kind, kind)
+    name = _file(element).removeprefix("lib")
+    return _OF_ROTORS.get(name, name)
 
 
 def system_of(element: Element) -> str:

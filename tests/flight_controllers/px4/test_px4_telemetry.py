@@ -98,6 +98,20 @@ def test_estimates_are_px4s_in_our_frames(pair):
     assert not found.armed[0] and found.landed[0]
 
 
+def test_only_a_px4_that_is_silent_gets_heartbeats(pair):
+    """PX4 forwards them to its clients, which take them for the vehicle's."""
+    telemetry, peers, _ = pair
+    telemetry.step(0)
+    assert peers[0].hear(CAMERA_LOCAL, "HEARTBEAT").type == mavlink.MAV_TYPE_GENERIC
+    peers[0].say(CAMERA_LOCAL, *state())
+    for t_us in range(20_000, 6_000_000, 20_000):
+        telemetry.step(t_us)
+        if t_us == 20_000:
+            assert not telemetry.wants_heartbeat(0) and telemetry.wants_heartbeat(1)
+        assert telemetry.wants_heartbeat(0) == (t_us > 3_020_000)
+    assert peers[0].hear(CAMERA_LOCAL, "HEARTBEAT")
+
+
 def test_the_worlds_origin_is_asked_for_until_px4_has_it(pair):
     telemetry, peers, _ = pair
     telemetry.step(0)
