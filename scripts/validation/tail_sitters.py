@@ -13,9 +13,10 @@ import numpy as np
 import xtdrone as xd
 from _report import Page
 from xtdrone_core import plot_style
+from xtdrone_core.errors import XtdroneError
 from xtdrone_guidance.agents import GuidanceAgent
 
-SEEDS = range(1, 4)
+SEEDS = range(1, 11)
 LENGTH, SPEED = 220.0, 15.0  # of the path [m], on it [m/s]
 REST_S = 10.0  # time after the path [s]
 BOUND = 1.0  # of the error of height [m]
@@ -70,17 +71,28 @@ def there_and_back(page):
         f"Hover at 30 m, {LENGTH:g} m along a line at up to {SPEED:g} m/s by the field around it, "
         f"hover again; seeds 1 to {len(SEEDS)}. The wind is 5 m/s with turbulence (`dryden=5`), "
         "and blows along the span at the start. Error of height: the largest that any seed had, "
-        "and the mean over the seeds of its largest.",
+        "and the mean over the seeds of its largest. A flight that did not come to its height in "
+        "the wind does not count, and breaks the bound.",
     )
     page.table(
-        "wind", "error of height [m]", "mean [m]", "fastest [m/s]", "behind the end [m]", "holds"
+        "wind",
+        "error of height [m]",
+        "mean [m]",
+        "fastest [m/s]",
+        "behind the end [m]",
+        "flights",
+        "holds",
     )
     calm = None
     for name, way in {"calm": (1.0, 0.0), **WAYS}.items():
         wind = "" if name == "calm" else "mean=0,5,0 dryden=5"
         worst, fastest, behind = [], [], []
         for seed in SEEDS:
-            rows = dash(way, seed, wind)
+            try:
+                rows = dash(way, seed, wind)
+            except XtdroneError as error:
+                print(f"{name}, seed {seed}: {error}", file=sys.stderr)
+                continue
             calm = rows if calm is None else calm
             worst.append(abs(rows[:, 3]).max())
             fastest.append(rows[:, 4].max())
@@ -91,7 +103,11 @@ def there_and_back(page):
             f"{np.mean(worst):.2f}",
             f"{min(fastest):.1f}",
             f"{max(behind):.0f}",
-            page.holds(f"{name}: {max(worst):.2f} m", max(worst) <= BOUND),
+            f"{len(worst)} of {len(SEEDS)}",
+            page.holds(
+                f"{name}: {max(worst):.2f} m, {len(worst)} flights",
+                max(worst) <= BOUND and len(worst) == len(SEEDS),
+            ),
         )
     page.add("")
     figure = plot_style.figure(10, 6, "calm air, seed 1")
