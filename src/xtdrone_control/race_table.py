@@ -125,6 +125,7 @@ def draw(entries: Sequence[Entry], track: Track) -> "Figure":
     figure = plot_style.figure(13, 6, f"best laps on {track.name}")
     grid = figure.add_gridspec(1, 2, width_ratios=(2, 1))
     above = plot_style.map_axes(figure, grid[0])
+    above.set_adjustable("box")
     gaps = figure.add_subplot(grid[1])
     best = entries[0].lap.splits
     for k, (pilot, lap) in enumerate(entries):

@@ -1,0 +1,171 @@
+"""Time-optimal flight through 19 published way-points: docs/validation/racing.md.
+
+`python scripts/validation/racing.py` plans, flies, draws the figure and exits with status 1 if a
+bound is exceeded.
+"""
+
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+import xtdrone as xd
+from _report import Page
+from control import TrueState
+from xtdrone_control.race import RaceAgent
+from xtdrone_core import FleetModel, plot_style
+from xtdrone_core.racing.track import read_track
+from xtdrone_guidance.time_optimal.dynamics import Multirotor
+from xtdrone_guidance.time_optimal.planner import TimeOptimal, gates
+from xtdrone_sim.vehicles.sdf import load_vehicle
+
+TRACK = read_track("split_s")
+NEAR_M = 1.0  # a way-point counts as flown at its nearest place in this distance [m]
+PUBLISHED_S = 17.91, 17.60  # first plan and refined one
+PUBLISHED_RATES = 15.0, 15.0, 0.3  # [rad/s]
+
+
+class Flown(NamedTuple):
+    """One flight."""
+
+    planned_s: float
+    t: np.ndarray  # (T,) [s]
+    pos: np.ndarray  # (T, 3) true [m]
+
+    def nearest(self):
+        """Times [s] and distances [m] at which it is nearest to the way-points in their order."""
+        order = [*TRACK.gates] * TRACK.laps + [*TRACK.gates[: TRACK.beyond]]
+        found, k = [], 0
+        for gate in order:
+            apart = np.linalg.norm(self.pos[k:] - gate.pos, axis=1)
+            inside = apart < NEAR_M
+            if not inside.any():
+                return [*found, (np.nan, float(apart.min()))]
+            first = int(np.argmax(inside))
+            leaves = np.flatnonzero(~inside[first:])
+            near = first + int(np.argmin(apart[first : first + (leaves[0] if len(leaves) else 1)]))
+            found.append((float(self.t[k + near]), float(apart[near])))
+            k += near
+        return found
+
+
+class Recorded(RaceAgent):
+    """A RaceAgent that keeps true positions."""
+
+    def attach(self, flight):
+        super().attach(flight)
+        self.flight, self.rows = flight, []
+        if isinstance(flight.autopilot.estimator, TrueState):
+            flight.autopilot.estimator.flight = flight
+
+    def fly(self, t_us, estimates, out):
+        self.rows.append((t_us * 1e-6, *self.flight.state.pos[0]))
+        return super().fly(t_us, estimates, out)
+
+
+def fly(**options):
+    """Flies the way-points; returns a Flown."""
+    planned = []
+    agent = Recorded(
+        plan="time_optimal",
+        on_event=lambda t_us, name, **values: planned.append(values.get("planned_s")),
+    )
+    scenario = xd.Scenario(
+        vehicles="racer@-5,4.5,0", track="split_s", gps="rtk", rate_control="indi", **options
+    )
+    with xd.Simulation(scenario, agent=agent) as simulation:
+        while not agent.done:
+            simulation.step(250)
+    rows = np.array(agent.rows)
+    return Flown(next(s for s in planned if s), rows[:, 0], rows[:, 1:])
+
+
+def plan(page):
+    """The published problem."""
+    racer = Multirotor.of(FleetModel.of([load_vehicle("racer")]), PUBLISHED_RATES)
+    begun = time.process_time()
+    found = TimeOptimal(
+        racer, np.array([TRACK.start, TRACK.end]), gates(TRACK, TRACK.laps, TRACK.beyond, 1.0)
+    )
+    seconds = time.process_time() - begun
+    page.add(
+        "## The plan",
+        "",
+        "From rest through 19 balls of 0.3 m to rest, level: thrust 3.3 times the weight, 15 "
+        "rad/s, 0.3 rad/s about the body's z axis, not below 0.3 m. Published: "
+        f"{PUBLISHED_S[0]} s, refined {PUBLISHED_S[1]:.2f} s.",
+    )
+    page.table("figure", "here", "bound", "holds")
+    good = page.holds(f"planned {found.duration:.2f} s", found.duration <= 17.7)
+    page.row("planned time [s]", f"{found.duration:.2f}", "17.7", good)
+    good = page.holds(f"planning took {seconds:.1f} s of processor time", seconds <= 30.0)
+    page.row("processor time [s]", f"{seconds:.1f}", "30", good)
+    page.add("")
+
+
+def flights(page):
+    """The flights with the true and the estimated state."""
+    page.add(
+        "## The flight",
+        "",
+        "`xtdrone fly race --track split_s --plan time_optimal --rate_control indi` with its "
+        "margins (thrust 80 %, 8 rad/s, balls of 0.06 m, not below 0.6 m). Distance of the true "
+        "path from the way-points, at its nearest, and the time from the first to the last. The "
+        "bound holds for the true state; with the estimated one the receiver's own error and the "
+        "filter's are in it.",
+    )
+    page.table(
+        "state",
+        "plan [s]",
+        "first to last [s]",
+        "largest [m]",
+        "median [m]",
+        "within 0.3 m",
+        "holds",
+    )
+    figure = plot_style.figure(10, 7, "19 way-points, true paths")
+    axes = plot_style.map_axes(figure)
+    for k, (name, options) in enumerate(
+        (("true", {"estimator": "control:TrueState"}), ("estimated", {}))
+    ):
+        flown = fly(**options)
+        times, apart = np.array(flown.nearest()).T
+        within = int((apart <= 0.3).sum())
+        good = (
+            ""
+            if name == "estimated"
+            else page.holds(
+                f"true state, largest distance {apart.max():.2f} m", len(apart) == 19 == within
+            )
+        )
+        page.row(
+            name,
+            f"{flown.planned_s:.2f}",
+            f"{times[-1] - times[0]:.2f}",
+            f"{apart.max():.2f}",
+            f"{np.median(apart):.2f}",
+            f"{within} of 19",
+            good,
+        )
+        inside = (flown.t > times[0] - 2.0) & (flown.t < times[-1] + 2.0)
+        axes.plot(*flown.pos[inside, :2].T, color=plot_style.series(k), label=f"{name} state")
+    for number, gate in enumerate(TRACK.gates, start=1):
+        axes.plot(*gate.pos[:2], "o", color="#555555", ms=7, mfc="none")
+        axes.annotate(str(number), gate.pos[:2], xytext=(6, 4), textcoords="offset points")
+    plot_style.legend(figure, below=True)
+    page.add("")
+    page.picture("Nineteen way-points", figure)
+
+
+def main():
+    """Plans and flies; returns 1 if a bound is exceeded."""
+    page = Page("racing")
+    page.add("# Racing", "", "Made by `scripts/validation.sh racing`.")
+    plan(page)
+    flights(page)
+    return page.write()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
