@@ -292,7 +292,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.mount.look_at,
             dict(declared(self.mount, "handles") + declared(self.gimbals, "handles")),
         )
-        self.missions.on_transition = self.vtol.request
+        self.missions.legs.on_transition = self.vtol.request
         parts = ModeParts(
             status,
             parameters,

@@ -10,6 +10,7 @@ from darko import DARKO, WEIGHT, trim
 from xtdrone_autopilot.interfaces import ESTIMATE
 from xtdrone_autopilot.state.vehicle_status import VEHICLE_STATUS
 from xtdrone_core import FleetModel
+from xtdrone_core.errors import XtdroneError
 from xtdrone_dynamics.quaternion import rotate
 from xtdrone_guidance.agents import GuidanceAgent
 from xtdrone_guidance.indi.aerodynamics import (
@@ -20,6 +21,7 @@ from xtdrone_guidance.indi.aerodynamics import (
     point_wings,
     turn_heading,
 )
+from xtdrone_guidance.indi.half_wings import HalfWings
 
 HANGING, FLYING = 0.0, 1.0
 INDI = {"velocity_control": "indi", "rate_control": "indi"}
@@ -29,6 +31,20 @@ INDI = {"velocity_control": "indi", "rate_control": "indi"}
 def wings():
     """Sums of the half wings of phi_tailsitter."""
     return half_wings_of(FleetModel.of([xd.load_vehicle("phi_tailsitter")]))[0]
+
+
+def test_a_vehicle_that_cannot_be_trimmed_is_refused_in_one_line(tmp_path):
+    text = xd.load_vehicle("phi_tailsitter").sdf.read_text()
+    path = tmp_path / "model.sdf"
+    path.write_text(
+        text.replace("<upper>0.523599</upper>", "<upper>0.4</upper>").replace(
+            "<lower>-0.523599</lower>", "<lower>-0.4</lower>"
+        )
+    )
+    fleet = FleetModel.of([xd.load_vehicle(str(path))])
+    with pytest.raises(XtdroneError, match="cannot be trimmed at .* m/s") as caught:
+        HalfWings(fleet)
+    assert "\n" not in str(caught.value)
 
 
 def upright(vel=(0.0, 0.0, 0.0)):
@@ -105,10 +121,11 @@ def test_wings_are_edge_on_in_a_hover_in_wind_and_face_the_air_in_flight():
 
 
 class Dash(GuidanceAgent):
-    """Notes true heights and speeds along the path, and half a minute after it."""
+    """Notes true heights and speeds along the path, and for 8 s after it."""
 
     def attach(self, flight):
-        self.flight, self.heights, self.speeds, self.over_us = flight, [], [], None
+        self.flight, self.heights, self.speeds = flight, [], []
+        self.over_us, self.rests = None, False
 
     def fly(self, t_us, estimates, out):
         over = super().fly(t_us, estimates, out)
@@ -117,24 +134,25 @@ class Dash(GuidanceAgent):
         self.speeds.append(np.linalg.norm(state.vel[0]))
         if over and self.over_us is None:
             self.over_us = t_us
-        return over and t_us - self.over_us > 8_000_000
+        self.rests = over and t_us - self.over_us > 8_000_000
+        return self.rests
 
 
-def dash(tmp_path, way, **options):
+def dash(tmp_path, way, lands=False, **options):
     """Flies 200 m at 15 m/s, from hover to hover; returns heights and speeds."""
     path = tmp_path / "line.csv"
     path.write_text(f"0,0,0\n{200 * way[0]},{200 * way[1]},0\n")
     agent = Dash(1, path=str(path), speed=15.0, acceleration=1.5, width=8.0, height=20.0)
     scenario = xd.Scenario(vehicles="phi_tailsitter", gps="rtk", log="none", **INDI, **options)
     with xd.Simulation(scenario, agent=agent) as simulation:
-        while not agent.done:
+        while not (agent.done if lands else agent.rests):
             simulation.step(250)
     return np.array(agent.heights), np.array(agent.speeds)
 
 
 @pytest.mark.slow
 def test_from_hover_to_fast_flight_and_back_within_a_metre_of_height(tmp_path):
-    heights, speeds = dash(tmp_path, (1, 0), seed=1)
+    heights, speeds = dash(tmp_path, (1, 0), lands=True, seed=1)
     assert abs(heights).max() < 1.0
     assert speeds.max() > 14.5 and speeds[-1] < 0.5
 

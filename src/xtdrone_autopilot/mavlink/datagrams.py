@@ -20,7 +20,7 @@ from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.shared_work import SharedWork
 
 LARGEST = 280  # bytes of one datagram; a MAVLink 2 frame has at most as many
-_SHARE = 4  # vehicles of one share of SharedWork
+_BLOCK_SIZE = 4  # vehicles of one block of SharedWork
 _MAX = 64  # datagrams handed to the kernel at once
 _OVERHEAD = 12  # bytes of a frame besides its payload
 _ADDRESS = 16  # bytes of a sockaddr_in
@@ -104,7 +104,7 @@ class Sender:
     def shared(self, frames: np.ndarray, length: np.ndarray) -> SharedWork:
         """Returns send() of the contents of these arrays as work that is shared with a thread."""
         return SharedWork(
-            _send_share, -(-len(length) // _SHARE), self._fleet(frames, length), _new_scratch
+            _send_block, -(-len(length) // _BLOCK_SIZE), self._fleet(frames, length), _new_scratch
         )
 
     def _fleet(self, frames: np.ndarray, length: np.ndarray) -> _Fleet:
@@ -130,9 +130,9 @@ def _cuts() -> bool:
 
 
 @njit
-def _send_share(share: int, fleet: _Fleet, scratch: _Scratch) -> None:
+def _send_block(block: int, fleet: _Fleet, scratch: _Scratch) -> None:
     """Hands the datagrams of one part of the fleet to the operating system."""
-    _send(fleet, share * _SHARE, (share + 1) * _SHARE, scratch)
+    _send(fleet, block * _BLOCK_SIZE, (block + 1) * _BLOCK_SIZE, scratch)
 
 
 @fleet_kernel

@@ -28,14 +28,16 @@ class Takeoff(ModeTask):
         status = self._status[i]
         if not status["armed"]:
             return
-        height, place = float(status["takeoff_height"]), status["centre"][:2].copy()
+        height, place = float(status["takeoff_height"]), status["centre"][:2].tolist()
         status["takeoff_height"] = math.nan
-        if not math.isfinite(height):
-            place[:] = math.nan
+        given = math.isfinite(height)
+        if not given or self._goes_on_to_wings(i):  # a VTOL flies to its place on its wings
+            place = [math.nan, math.nan]
+        if not given:
             above = self._parameters.get(i, "MIS_TAKEOFF_ALT")
             height = self._estimator.pos[i, 2] + above
             self._outbox.say(i, INFO, f"Using default takeoff altitude: {above:.1f} m\t")
-        self._navigator.take_off(i, height, place.tolist())
+        self._navigator.take_off(i, height, place)
 
     def reached(self, i: int) -> None:
         """Vehicle i is at its height: it loiters, or begins its transition."""

@@ -12,12 +12,14 @@ from xtdrone_core.modes import MODES, Mode
 from xtdrone_dynamics.abilities.effectiveness import in_hover, largest_thrust, largest_torque, rank
 from xtdrone_dynamics.abilities.force_envelope import ForceEnvelope
 from xtdrone_dynamics.abilities.vehicle_type import (
+    FIXED_WING,
     MULTICOPTER,
     NOT_VTOL,
     lifting_rotors,
     vehicle_types,
     vtol_types,
 )
+from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.constants import GRAVITY
 
 NEW_MODE = -1  # value of mode_stage: the mode has not begun yet
@@ -311,3 +313,8 @@ def describe_bodies(status: np.ndarray, fleet: FleetModel) -> None:
     # H-force of XTDrone (4) at the speed that all rotors have in hover.
     hover = np.sqrt(fleet.vehicle["mass"] * GRAVITY / np.maximum(c.sum(axis=1), 1e-12))
     status["drag"] = a["rotor_drag_coefficient"].sum(axis=1) * hover / fleet.vehicle["mass"]
+
+
+def runs_off(status: Record) -> bool:
+    """Returns whether a vehicle takes off and lands as a fixed wing: no VTOL does."""
+    return status["vehicle_type"] == FIXED_WING and status["vtol_type"] == NOT_VTOL

@@ -132,7 +132,7 @@ def parameters_of(model: Vehicle, turn_max: float) -> dict[str, float]:
         AutopilotError: ArduPilot has no frame for it.
     """
     frame_class, order = frames.motors(model)
-    share = _OF_IRIS / turn_max if turn_max > 0.0 else 1.0
+    ratio = _OF_IRIS / turn_max if turn_max > 0.0 else 1.0
     parameters = {
         "FRAME_CLASS": frame_class,
         "FRAME_TYPE": 1,
@@ -154,9 +154,9 @@ def parameters_of(model: Vehicle, turn_max: float) -> dict[str, float]:
     }
     for axis in ("RLL", "PIT"):
         parameters |= {
-            f"ATC_RAT_{axis}_P": 0.135 * share,
-            f"ATC_RAT_{axis}_I": 0.135 * share,
-            f"ATC_RAT_{axis}_D": 0.0036 * share,
+            f"ATC_RAT_{axis}_P": 0.135 * ratio,
+            f"ATC_RAT_{axis}_I": 0.135 * ratio,
+            f"ATC_RAT_{axis}_D": 0.0036 * ratio,
         }
     for k in range(len(order)):
         parameters[f"SERVO{k + 1}_FUNCTION"] = 33 + k if k < 8 else 82 + k - 8

@@ -20,6 +20,7 @@ import numpy as np
 
 from xtdrone_autopilot.control.vector import air_velocity, clamp, wrap_pi, yaw_of
 from xtdrone_core import FleetModel
+from xtdrone_core.errors import XtdroneError
 from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import half_wing
@@ -62,8 +63,33 @@ def half_wings_of(fleet: FleetModel) -> np.ndarray:
             sums["side"] += 0.5 * SEA_LEVEL_DENSITY * wing.area * wing.cy0
             sums["lift"] += normal * (1.0 - wing.zeta_f / wing.zeta_m)
             sums["wash"] = 1.0 / (len(wings) * SEA_LEVEL_DENSITY * wing.disc_area)
-            sums["reach"] = REACH * wing.zeta_m * elevon["input_scaling"] * elevon["upper"]
+            sums["reach"] = (
+                REACH
+                * wing.zeta_m
+                * min(elevon["input_scaling"] * elevon["upper"], elevon["joint_upper"])
+            )
     return out
+
+
+def check_trim(fleet: FleetModel, sums: np.ndarray) -> None:
+    """Refuses vehicles whose elevons cannot hold their wings between hover and 20 m/s.
+
+    Args:
+        fleet: The vehicles.
+        sums: (N,) of HALF_WINGS.
+
+    Raises:
+        XtdroneError: There is one.
+    """
+    for i in np.flatnonzero(sums["lift"] != 0.0):
+        weight = float(fleet.vehicle["mass"][i]) * GRAVITY
+        for speed in np.arange(0.0, 20.1, 0.25):
+            if sums[i]["lift"] < 0.0 or braking_limit(sums[i], speed, weight) > 0.0:
+                raise XtdroneError(
+                    f"'{fleet.vehicles[i].type}' cannot be trimmed at {speed:g} m/s, its elevons "
+                    "do not hold its half wings: give it larger ones or more travel, or fly it "
+                    "without indi"
+                )
 
 
 @njit

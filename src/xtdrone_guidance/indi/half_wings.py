@@ -17,6 +17,7 @@ from xtdrone_dynamics.quaternion import rotate
 
 from .aerodynamics import (
     INTO_AIR,
+    check_trim,
     exerted,
     flies,
     half_wings_of,
@@ -218,9 +219,14 @@ class HalfWings(Memory):
     MEMORY = ("level", "force", "torque", "_position", "_filters", "_trim")
 
     def __init__(self, fleet: FleetModel) -> None:
-        """Starts with wings at rest."""
+        """Starts with wings at rest.
+
+        Raises:
+            XtdroneError: The elevons of a vehicle cannot hold its wings.
+        """
         n, width = fleet.actuator.shape
         self._fleet, self.sums = fleet, half_wings_of(fleet)
+        check_trim(fleet, self.sums)
         self.any = bool((self.sums["lift"] > 0.0).any())
         self.level, self.force, self.torque = np.zeros((3, n, 3))
         self._position, self._filters = np.zeros((n, width)), np.zeros((n, 12))
