@@ -50,7 +50,7 @@ class MppiAgent(FlightAgent):
         """Prepares one vehicle; on_event(t_us, name, **values) is called at each event.
 
         Raises:
-            XtdroneError: There is more than one vehicle, no such curve, or a cost that is not finite.
+            XtdroneError: There is more than one vehicle, no such curve, or a cost is not finite.
         """
         if n != 1:
             raise XtdroneError(f"n = {n} is not allowed: agent mppi flies one vehicle")
