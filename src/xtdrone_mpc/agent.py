@@ -13,7 +13,7 @@ from xtdrone_core.scenario.options import Option
 from xtdrone_guidance.curves import CURVES, Laps
 from xtdrone_guidance.rms import RootMeanSquare
 
-from .costs import load_cost
+from .costs import check_finite, load_cost
 from .mppi import PERIOD_S, Mppi, MppiSettings
 
 
@@ -50,7 +50,7 @@ class MppiAgent(FlightAgent):
         """Prepares one vehicle; on_event(t_us, name, **values) is called at each event.
 
         Raises:
-            XtdroneError: There is more than one vehicle, or no such curve.
+            XtdroneError: There is more than one vehicle, no such curve, or a cost is not finite.
         """
         if n != 1:
             raise XtdroneError(f"n = {n} is not allowed: agent mppi flies one vehicle")
@@ -60,6 +60,7 @@ class MppiAgent(FlightAgent):
         self._name, self._laps = curve, Laps(CURVES[curve][0], lap, laps)
         self._settings = MppiSettings(rollouts=rollouts, horizon=horizon)
         self._cost = load_cost(cost)
+        check_finite(self._cost, cost, self._references(0.0)[0])
         self._mppi: Mppi | None = None
         self._begun_us = 0
         self._rms = RootMeanSquare()

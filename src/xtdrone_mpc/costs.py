@@ -68,3 +68,24 @@ def check_compiled(cost: Cost, name: str = "") -> None:
             f"cost '{name or getattr(cost, '__name__', cost)}' is not compiled: put @numba.njit "
             "above it"
         )
+
+
+def check_finite(cost: Cost, name: str, reference: np.ndarray) -> None:
+    """Refuses a cost that is not finite for a vehicle at rest and level at the origin.
+
+    Args:
+        cost: The cost, compiled.
+        name: What it is called.
+        reference: (R,) what it is compared with.
+
+    Raises:
+        XtdroneError: It is not finite.
+    """
+    level = np.array([0.0, 0.0, 0.0, 1.0])
+    plain: Cost = getattr(cost, "py_func", cost)  # compiled for other types later
+    value = plain(np.zeros(3), level, np.zeros(3), np.zeros(3), np.zeros(4), reference)
+    if not np.isfinite(value):
+        raise XtdroneError(
+            f"cost '{name}' of a vehicle at rest is {value}: let it return a finite number for any "
+            "state"
+        )

@@ -102,3 +102,14 @@ def test_a_saved_flight_goes_on_to_the_bit(tmp_path):
         simulation.load(tmp_path / "flight.npz")
         simulation.step(100)
         assert (simulation.state.pos == first).all()
+
+
+def test_a_cost_that_is_not_a_number_is_refused_before_the_flight(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "broken_cost.py").write_text(
+        "import math\nimport numba\n\n\n@numba.njit\n"
+        "def broken(pos, quat, vel, ang_vel, action, reference):\n    return math.nan\n"
+    )
+    with pytest.raises(XtdroneError, match="cost 'broken_cost:broken' .* is nan") as refused:
+        MppiAgent(cost="broken_cost:broken")
+    assert "\n" not in str(refused.value)
