@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
 _DAMAGED = (
@@ -120,9 +121,15 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
         """The compiled kernel, or None if it is not in the cache.
 
         Unlike Numba, it does not load what implements the language and NumPy first, which takes
-        longer than all kernels of a flight: only a compilation needs that, and loads it itself.
+        longer than all kernels of a flight: only a compilation needs that.
         """
         rtsys.initialize(target_context)
+        found = self._read(sig, target_context)
+        if found is None:
+            _load_language()
+        return found
+
+    def _read(self, sig: Any, target_context: Any) -> Any:
         try:
             return self._load_overload(sig, target_context)
         except OSError:  # it is no folder, or not ours to read
@@ -194,6 +201,17 @@ class ClaimedCache(KernelCache):
             return False  # a disk without locks
         self._claim = claim
         return True
+
+
+@functools.cache
+def _load_language() -> None:
+    """Loads what implements the language and NumPy, before the first compilation.
+
+    Numba's compiler would load it after it has listed the operators that it knows. It would list
+    them anew for a kernel that the first one calls, and lose what it has found out about them.
+    """
+    cpu_target.target_context.refresh()
+    cpu_target.typing_context.refresh()
 
 
 @functools.cache

@@ -73,6 +73,7 @@ _STATUS_FIELDS = (
     "free_yaw",
     "rate_integral",
     "acc_filtered",
+    "wind",
     "tilt_limit",
     "climb_max",
     "sink_max",

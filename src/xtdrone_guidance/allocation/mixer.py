@@ -195,6 +195,7 @@ class LeastSquares(Memory):
             _vector_fleet(
                 status,
                 parameters,
+                estimator.records,
                 fleet.vehicle,
                 fleet.body,
                 fleet.joint,
