@@ -19,7 +19,9 @@ def test_a_path_through_the_ground_is_refused():
 
 
 @pytest.mark.slow
-def test_a_flight_along_a_path_ends_near_it_with_a_figure(runs):
+def test_a_flight_along_a_path_ends_near_it_with_a_figure(tmp_path, monkeypatch):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    runs = tmp_path
     options = ["--velocity_control", "indi", "--rate_control", "indi", "--wind", "5,0,0"]
     agent = ["--set", "path=circle", "--set", "laps=1"]
     assert main(["fly", "guidance", "--gps", "rtk", "--name", "around", *options, *agent]) == 0

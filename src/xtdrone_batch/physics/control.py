@@ -167,10 +167,15 @@ def make_loops(
     """Returns the loops of a batch, at rest.
 
     Raises:
-        BatchError: No such controller.
+        BatchError: No such controller, or not for these vehicles.
     """
     if controller not in CONTROLLERS:
         raise BatchError(unknown_name("controller", controller, CONTROLLERS))
+    if controller == "indi" and model.vehicle["half_wings"].any():
+        raise BatchError(
+            "controller 'indi' is not allowed for vehicles with half wings, which it flies in the "
+            "flight stack alone: give 'px4'"
+        )
     n = model.n
     store = ParameterStore(n, vehicle_types(model), vtol_types(model))
     status = new_status(n)
