@@ -1,14 +1,11 @@
-"""The command `xtdrone race table`: the best laps of some runs, side by side."""
+"""The best laps of some runs, side by side."""
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from xtdrone_core import Scenario
-from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import XtdroneError, shown
 from xtdrone_core.racing.ghost import Ghost, read_ghost
 from xtdrone_core.racing.track import Track, read_track
@@ -17,10 +14,6 @@ from xtdrone_core.runs import run_folder
 if TYPE_CHECKING:  # slow to import
     from matplotlib.figure import Figure
 
-EXAMPLES = """examples:
-  xtdrone race table smooth=first planned=second
-  xtdrone race table first second third --plot laps.png
-"""
 MAX_RUNS = 8
 _DOTS_S = 1.0  # between two dots on a path in the figure [s]
 
@@ -30,33 +23,6 @@ class Entry(NamedTuple):
 
     pilot: str  # as it is called in the table
     lap: Ghost
-
-
-def register(subparsers: Subparsers) -> None:
-    """Adds `xtdrone race`."""
-    parser = subparsers.add_parser(
-        "race", help="compare the laps of pilots on a track", epilog=EXAMPLES
-    )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    table = actions.add_parser("table", help="best laps of runs, with splits", epilog=EXAMPLES)
-    table.add_argument(
-        "runs",
-        metavar="[PILOT=]RUN",
-        nargs="+",
-        help=f"up to {MAX_RUNS} runs on one track, with the pilots' names; else the runs' own",
-    )
-    table.add_argument("--plot", metavar="FILE", help="draw the laps from above, and the gaps")
-    table.set_defaults(run=_table)
-
-
-def _table(args: argparse.Namespace) -> int:
-    entries, track = read_entries(args.runs)
-    print(*lines(entries), sep="\n")
-    if args.plot:
-        from xtdrone_core import plot_style
-
-        plot_style.save(draw(entries, track), Path(args.plot))
-    return 0
 
 
 def read_entries(given: Sequence[str]) -> tuple[list[Entry], Track]:

@@ -296,6 +296,8 @@ def test_an_estimate_that_is_no_number_stops_the_rotors_and_reaches_none(flight)
 class Late(parts.Estimator):
     """Says nothing but NaN before it is ready."""
 
+    MEMORY = ("records", "ekf")
+
     def __init__(self, *args):
         super().__init__(*args)
         self.ekf = Ekf(*args)

@@ -8,6 +8,7 @@ import pytest
 from stack_flights import Flight
 from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.control.vectoring import lead
+from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.state.vehicle_status import ATTITUDE, describe_bodies, new_status
 from xtdrone_core import FleetModel, Scenario, SetPoints
@@ -20,6 +21,8 @@ from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import servo
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
+
+LEVEL = Estimator(1, (0.0, 0.0, 0.0), (0.0, 2e-5, -4e-5))  # level, and at rest
 
 TILTING = ("tilted_hexarotor", "hexarotor_arms_tilt", "coaxial", "bicopter")
 ROTATION = np.array([3.0, -2.0, 1.0])  # angular acceleration that is asked for [rad/s^2]
@@ -40,7 +43,7 @@ class Allocation:
     def settle(self):
         """Commands (A,) after the servos have come to rest."""
         for _ in range(250):
-            self.mixer.step(self.status, ParameterStore(1).values, None, 0.004, self.commands)
+            self.mixer.step(self.status, ParameterStore(1).values, LEVEL, 0.004, self.commands)
         return self.commands[0]
 
     def wrench(self):

@@ -47,6 +47,7 @@ PLANS = {
     "these tests themselves": None,
     "the whole demonstration": None,
     "it would set up": None,
+    "it takes some seconds": 60,
     "it takes ten minutes": None,
     "the files of your own": None,
     "the log of your own": None,
@@ -54,6 +55,7 @@ PLANS = {
     "downloads": None,
     "three terminals": None,
     "your node": None,
+    "it needs two runs": None,
     "they want": None,
     "needs ": None,
 }
