@@ -174,6 +174,12 @@ def test_the_best_policy_is_kept(monkeypatch):
     assert [torch.equal(best, each) for each in after] == [False, True, False]
 
 
+def test_an_unknown_setting_is_refused():
+    plan = Plan(task="Position-v0", environments=4, threads=1, settings={"target_kll": 0.1})
+    with pytest.raises(trainings.LearningError, match="target_kl"):
+        Training(plan)
+
+
 def test_a_training_belongs_to_its_folder(tmp_path):
     plan = Plan(task="Position-v0", environments=8, steps=1, threads=1, episodes=16)
     Training(plan, tmp_path).run()

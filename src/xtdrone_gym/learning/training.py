@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from xtdrone_batch.randomisation import Randomisation
+from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import snapshot
 
 from ..errors import LearningError
@@ -29,7 +30,7 @@ from ..task_batch import TaskBatch, find_task, name_of
 from . import export
 from .curve import draw
 from .ppo import Actor, Learner, Progress, arrays_of, evaluate, set_arrays
-from .settings import Settings
+from .settings import SETTINGS, Settings
 
 CHECKPOINT_STEPS = 1 << 20  # steps between two checkpoints, about; on any machine
 EVALUATION_STEPS = 1 << 17  # steps between two evaluations
@@ -107,7 +108,11 @@ class Training:
         self.plan, self.folder, self._data = plan, folder, _plan_data(plan)
         torch.set_num_threads(1)  # actor and critic have a thread each; networks are small
         tasks = plan.tasks(plan.environments, plan.seed)
-        settings = dataclasses.replace(Settings(), **{**_settings_of(tasks.task), **plan.settings})
+        given = {**_settings_of(tasks.task), **plan.settings}
+        for name in given:
+            if name not in SETTINGS:
+                raise LearningError(unknown_name("setting", name, SETTINGS))
+        settings = dataclasses.replace(Settings(), **given)
         tasks.hardness = self._hardness(0)
         self.learner = Learner(tasks, settings, plan.seed)
         self.curve: list[tuple[Progress, float]] = []
