@@ -2,7 +2,10 @@
 
 import math
 
+import numpy as np
+
 from xtdrone_autopilot.control.vector import clamp, limit_norm2
+from xtdrone_autopilot.control.velocity import point_thrust, yaw_set_point
 from xtdrone_autopilot.state.vehicle_status import STAGE_FLIGHT
 from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
@@ -63,3 +66,20 @@ def within_limits(
     fx, fy = limit_norm2(fx, fy, maximum * math.tan(vehicle.tilt_limit))
     fx, fy = limit_norm2(fx, fy, math.sqrt(max(highest * highest - fz * fz, 0.0)))
     return fx, fy, fz
+
+
+@njit
+def point_force(
+    vehicle: Record, fx: float, fy: float, fz: float, quat: np.ndarray, dt: float
+) -> None:
+    """Writes attitude and thrust set-points for a force, world [N]; see point_thrust().
+
+    Args:
+        vehicle: Record of VEHICLE_STATUS.
+        fx, fy, fz: The force.
+        quat: (4,) attitude xyzw, body to world.
+        dt: Length of the step [s].
+    """
+    newtons = math.sqrt(fx * fx + fy * fy + fz * fz)
+    yaw = yaw_set_point(vehicle, quat, dt)
+    point_thrust(vehicle, fx / newtons, fy / newtons, fz / newtons, newtons, yaw, quat)

@@ -1,6 +1,7 @@
 """Costs of a future, compiled; a cost of your own has the same arguments."""
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 from numba.core.registry import CPUDispatcher
@@ -82,7 +83,8 @@ def check_finite(cost: Cost, name: str, reference: np.ndarray) -> None:
         XtdroneError: It is not finite.
     """
     level = np.array([0.0, 0.0, 0.0, 1.0])
-    plain: Cost = getattr(cost, "py_func", cost)  # compiled for other types later
+    check_compiled(cost, name)
+    plain = cast(CPUDispatcher, cost).py_func  # it is compiled for other types later
     value = plain(np.zeros(3), level, np.zeros(3), np.zeros(3), np.zeros(4), reference)
     if not np.isfinite(value):
         raise XtdroneError(

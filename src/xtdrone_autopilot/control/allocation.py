@@ -351,30 +351,7 @@ class Mixer(Memory):
         commands: np.ndarray,
     ) -> None:
         """Writes commands (N, A): rotors 0..1, 0 if disarmed; servos that tilt them -1..1."""
-        fleet, vectoring = self._fleet, self.vectoring
-        if vectoring.any:
-            vector_fleet(
-                status,
-                parameters,
-                estimator.records,
-                fleet.vehicle,
-                fleet.body,
-                fleet.joint,
-                fleet.actuator,
-                fleet.half_wing,
-                vectoring.used,
-                vectoring.tiltrotor,
-                vectoring.forward_weight,
-                vectoring.weight,
-                vectoring.scale,
-                vectoring.low,
-                vectoring.high,
-                vectoring.values,
-                vectoring.position,
-                dt,
-                self._thrust,
-                commands,
-            )
+        self.vectoring.step(vector_fleet, status, parameters, estimator, dt, self._thrust, commands)
         mix_fleet(
             status,
             parameters,
@@ -384,7 +361,7 @@ class Mixer(Memory):
             self.hessian,
             self.used,
             self.intact,
-            vectoring.used,
+            self.vectoring.used,
             self.max_thrust,
             self.n_rotors,
             self._thrust,

@@ -9,7 +9,7 @@ from xtdrone_core.fleet_model import NO_ACTUATOR, SERVO, SURFACE
 from xtdrone_dynamics.abilities.camera_mount import mount_servos
 from xtdrone_dynamics.abilities.effectiveness import in_hover
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, vehicle_types
-from xtdrone_dynamics.compiled import fleet_kernel
+from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
 from ..state.vehicle_status import ACTUATORS, TO_FIXED_WING, TO_HOVER
 
@@ -31,6 +31,26 @@ def not_allocated(fleet: FleetModel) -> np.ndarray:
     return unallocated & (vehicle_types(fleet) == MULTICOPTER)[:, None]
 
 
+@njit
+def flies_on_rotors(vehicle: Record) -> bool:
+    """Returns whether a vehicle is a multicopter in the air that is not in a transition."""
+    return bool(
+        vehicle.armed
+        and not vehicle.landed
+        and vehicle.vehicle_type == MULTICOPTER
+        and vehicle.hover_weight == 1.0
+        and vehicle.vtol_state != TO_FIXED_WING
+        and vehicle.vtol_state != TO_HOVER
+    )
+
+
+@fleet_kernel
+def mark_flying(status: np.ndarray, flying: np.ndarray) -> None:
+    """Writes flies_on_rotors() of records of VEHICLE_STATUS (N,) to flying (N,) bool."""
+    for i in range(status.shape[0]):
+        flying[i] = flies_on_rotors(status[i])
+
+
 @fleet_kernel
 def finish(
     status: np.ndarray,
@@ -48,18 +68,11 @@ def finish(
         own: (N, A) bool from not_allocated(): actuators that always follow `direct`.
         rest: (N, A) from at_rest().
         commands: (N, A) commands of the mixer, modified in place.
-        flying: (N,) bool output, True for a multicopter in the air that is not in a transition.
+        flying: (N,) bool output, see flies_on_rotors().
     """
     for i in range(commands.shape[0]):
         vehicle = status[i]
-        flying[i] = (
-            vehicle.armed
-            and not vehicle.landed
-            and vehicle.vehicle_type == MULTICOPTER
-            and vehicle.hover_weight == 1.0
-            and vehicle.vtol_state != TO_FIXED_WING
-            and vehicle.vtol_state != TO_HOVER
-        )
+        flying[i] = flies_on_rotors(vehicle)
         is_direct = vehicle.armed and vehicle.sp_kind == ACTUATORS
         for k in range(commands.shape[1]):
             if is_direct or (own[i, k] and math.isfinite(direct[i, k])):

@@ -26,11 +26,12 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     vehicle_types,
     vtol_types,
 )
-from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_dynamics.compiled import Kernel, Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import servo
 from xtdrone_dynamics.shapes import Vector
 
+from ..interfaces import Estimator
 from ..state.vehicle_status import HOVERS, ON_WINGS
 from .vector import clamp
 
@@ -288,6 +289,51 @@ class Vectoring(Memory):
         if self.used[i]:
             whole = rank(np.where(used | ~rotors, self._matrices[i], 0.0)) == 6
             self.weight[i, :2] = self._whole_weight[i, :2] if whole else 0.0
+
+    def step(
+        self,
+        vector_fleet: Kernel,
+        status: np.ndarray,
+        parameters: np.ndarray,
+        estimator: Estimator,
+        dt: float,
+        thrust: np.ndarray,
+        commands: np.ndarray,
+    ) -> None:
+        """Writes thrusts (N, A) [N] and servo commands (N, A) of the vehicles in use.
+
+        Args:
+            vector_fleet: allocation.vector_fleet(), or one with another optimum.
+            status, parameters: (N,) records of VEHICLE_STATUS and of the parameters.
+            estimator: Their state.
+            dt: Length of the step [s].
+            thrust, commands: Written.
+        """
+        if not self.any:
+            return
+        fleet = self.fleet
+        vector_fleet(
+            status,
+            parameters,
+            estimator.records,
+            fleet.vehicle,
+            fleet.body,
+            fleet.joint,
+            fleet.actuator,
+            fleet.half_wing,
+            self.used,
+            self.tiltrotor,
+            self.forward_weight,
+            self.weight,
+            self.scale,
+            self.low,
+            self.high,
+            self.values,
+            self.position,
+            dt,
+            thrust,
+            commands,
+        )
 
 
 @njit

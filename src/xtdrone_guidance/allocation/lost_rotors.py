@@ -2,12 +2,11 @@
 
 import numpy as np
 
+from xtdrone_autopilot.control.output import mark_flying
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.safety.rotor_monitor import RotorMonitor
-from xtdrone_autopilot.state.vehicle_status import HOVERS, NO_VTOL
 from xtdrone_core import FleetModel, SensorBatch
 from xtdrone_core.runs.snapshot import Memory
-from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 
 
 class LostRotors(Memory):
@@ -23,7 +22,7 @@ class LostRotors(Memory):
 
     def __init__(self, fleet: FleetModel) -> None:
         """No rotor is lost."""
-        self._monitor = RotorMonitor(fleet)
+        self._monitor, self._flying = RotorMonitor(fleet), np.zeros(fleet.n, dtype=np.bool_)
         self.watched = np.ones(fleet.n, dtype=np.int32)
         self.lost = np.full(fleet.n, -1, dtype=np.int16)
         self.remember_start()
@@ -37,13 +36,7 @@ class LostRotors(Memory):
         dt: float,
     ) -> None:
         """Compares the readings with the commands (N, A) of the last dt [s]."""
-        flying = (
-            status["armed"]
-            & ~status["landed"]
-            & (status["vehicle_type"] == MULTICOPTER)
-            & (status["hover_weight"] == 1.0)
-            & np.isin(status["vtol_state"], (NO_VTOL, HOVERS))
-        )
+        mark_flying(status, self._flying)
         self._monitor.step(
-            flying, self.watched, commands, estimator.records, sensors.accel, dt, self.lost
+            self._flying, self.watched, commands, estimator.records, sensors.accel, dt, self.lost
         )

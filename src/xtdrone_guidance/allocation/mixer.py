@@ -190,38 +190,17 @@ class LeastSquares(Memory):
     ) -> None:
         """Writes commands (N, A): rotors 0..1, 0 if disarmed; servos that tilt them -1..1."""
         self._take_out(status, parameters["FD_ACT_EN"])
-        fleet, vectoring = self._fleet, self.vectoring
-        if vectoring.any:
-            _vector_fleet(
-                status,
-                parameters,
-                estimator.records,
-                fleet.vehicle,
-                fleet.body,
-                fleet.joint,
-                fleet.actuator,
-                fleet.half_wing,
-                vectoring.used,
-                vectoring.tiltrotor,
-                vectoring.forward_weight,
-                vectoring.weight,
-                vectoring.scale,
-                vectoring.low,
-                vectoring.high,
-                vectoring.values,
-                vectoring.position,
-                dt,
-                self._thrust,
-                commands,
-            )
+        self.vectoring.step(
+            _vector_fleet, status, parameters, estimator, dt, self._thrust, commands
+        )
         allocate_fleet(
             status,
             parameters,
-            fleet.actuator,
+            self._fleet.actuator,
             self.gain,
             self.hessian,
             self.max_thrust,
-            vectoring.used,
+            self.vectoring.used,
             self.n_rotors,
             self._scratch,
             self._factor,

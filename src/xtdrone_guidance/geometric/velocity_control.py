@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from xtdrone_autopilot.control.vector import clamp
-from xtdrone_autopilot.control.velocity import OFFBOARD, point_thrust, yaw_set_point
+from xtdrone_autopilot.control.velocity import OFFBOARD
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.state.vehicle_status import TRAJECTORY
 from xtdrone_core import FleetModel, SensorBatch
@@ -19,7 +19,7 @@ from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate_inverse
 
-from ..force import follow_jerk, velocity_gains, wanted_acceleration, within_limits
+from ..force import follow_jerk, point_force, velocity_gains, wanted_acceleration, within_limits
 
 MIN_FORCE = 0.2  # least force for which a jerk turns the vehicle, over the weight
 MAX_INTEGRAL = 0.5 * GRAVITY  # largest integral part [m/s^2]
@@ -71,16 +71,7 @@ def control_one(
     if fx == wx and fy == wy:
         _follow_error(vehicle, 0, params.MPC_XY_VEL_I_ACC, vel[0], dt)
         _follow_error(vehicle, 1, params.MPC_XY_VEL_I_ACC, vel[1], dt)
-    newtons = math.sqrt(fx * fx + fy * fy + fz * fz)
-    point_thrust(
-        vehicle,
-        fx / newtons,
-        fy / newtons,
-        fz / newtons,
-        newtons,
-        yaw_set_point(vehicle, quat, dt),
-        quat,
-    )
+    point_force(vehicle, fx, fy, fz, quat, dt)
     if not vehicle.fully_actuated:
         _, _, along = rotate_inverse(quat[0], quat[1], quat[2], quat[3], fx, fy, fz)
         vehicle.sp_thrust = max(along, 0.0)

@@ -4,13 +4,10 @@ The attitude follows its set-point with the lag of the loops below. The horizont
 acceleration is therefore taken that much ahead, by its rate of change.
 """
 
-import math
-
 import numpy as np
 
 from xtdrone_autopilot.control.rate import IRIS_TILT_P
 from xtdrone_autopilot.control.vector import clamp
-from xtdrone_autopilot.control.velocity import point_thrust, yaw_set_point
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.state.vehicle_status import TRAJECTORY
 from xtdrone_core import FleetModel
@@ -18,7 +15,7 @@ from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
 
-from ..force import follow_jerk, velocity_gains, wanted_acceleration, within_limits
+from ..force import follow_jerk, point_force, velocity_gains, wanted_acceleration, within_limits
 from .disturbance import IndiLoop
 from .half_wings import fly_fleet
 
@@ -84,16 +81,7 @@ def control_one(
         vehicle.mass * ay - clamp(disturbance[1], -side, side),
         vehicle.mass * (az + GRAVITY) - clamp(disturbance[2], -lift, lift),
     )
-    newtons = math.sqrt(fx * fx + fy * fy + fz * fz)
-    point_thrust(
-        vehicle,
-        fx / newtons,
-        fy / newtons,
-        fz / newtons,
-        newtons,
-        yaw_set_point(vehicle, quat, dt),
-        quat,
-    )
+    point_force(vehicle, fx, fy, fz, quat, dt)
 
 
 @fleet_kernel
