@@ -73,8 +73,9 @@ def test_ground_station_that_comes_back_in_the_hold_ends_it(flight):
 
 def lose_station(f):
     """A hover in which no heartbeat comes for 4 s; the link counts as lost after 5 s."""
-    set_and_take_off(f, NAV_DLL_ACT=2, COM_DL_LOSS_T=5, RTL_RETURN_ALT=30.0)
+    f.take_off()
     heartbeat(f)
+    f.set(NAV_DLL_ACT=2, COM_DL_LOSS_T=5, RTL_RETURN_ALT=30.0)
     f.run(4.0)
 
 
