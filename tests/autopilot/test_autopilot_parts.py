@@ -47,7 +47,9 @@ def test_the_documented_example_flies_a_square(examples):
         "velocity_control": "my_velocity_control:Gentle",
     }
     corners = []
-    agent = SquareAgent(1, hold=0.5, on_event=lambda t, name, **values: corners.append((name, values)))
+    agent = SquareAgent(
+        1, hold=0.5, on_event=lambda t, name, **values: corners.append((name, values))
+    )
     simulation = Simulation(
         Scenario(fleet("iris", 1), speed=0.0, gps="rtk", **names), agent=agent, links=False
     )
