@@ -87,7 +87,7 @@ def _check(kind: str, name: str, value: str) -> None:
     if name == "preset":
         preset(kind, value, of_kind)
         return
-    if isinstance(next(iter(of_kind.values()), {}).get(name), str):
+    if any(isinstance(values.get(name), str) for values in of_kind.values()):
         return  # a text, such as the format of an image, which the sensor checks
     try:
         valid = math.isfinite(float(value))

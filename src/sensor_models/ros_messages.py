@@ -178,7 +178,7 @@ def sweep_cloud(header: Header, points: np.ndarray, times: np.ndarray) -> dict[s
     for axis, name in enumerate("xyz"):
         rows[name] = points[..., axis]
     rows["ring"], rows["time"] = np.arange(height)[:, None], times
-    offsets = _POINT.fields or {}
+    offsets = dict(_POINT.fields or {})
     return {
         "header": header,
         "height": height,
