@@ -161,6 +161,7 @@ SCENARIOS = {
         "disturbances": "1: charge heavy_lifter_0 0.4",
     },
     "cameras and a lidar": {"vehicles": "iris_stereo*1, iris_3d_lidar*1", "world": "indoor"},
+    "a sweep": {"vehicles": "iris_2d_lidar*2", "sensors": "lidar.sweep=0.04"},
 }
 
 
