@@ -124,7 +124,7 @@ class Log:
             self._rows[name].append(value.copy())
 
     def __getitem__(self, name):
-        """Rows (samples, n, ...) of a name; `turn` is the error of the attitude, (samples, n, 3)."""
+        """Rows (samples, n, ...) of a name; `turn` is the error of the attitude."""
         if name != "turn":
             return np.array(self._rows[name])
         told, true = (
