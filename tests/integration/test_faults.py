@@ -117,7 +117,7 @@ def stop_for_a_while(pid):
     "word, status, ended",
     [
         ("nodes/simulation", 1, "unfinished"),
-        ("nodes/bridge", 1, "stopped"),
+        pytest.param("nodes/bridge", 1, "stopped", marks=pytest.mark.long),
         pytest.param("rosmaster", 1, "stopped", marks=pytest.mark.long),
     ],
 )
