@@ -223,6 +223,7 @@ def test_a_px4_that_is_stopped_answers_again_and_one_that_is_killed_is_named(fli
 
 
 @pytest.mark.slow
+@pytest.mark.long  # test_gazebo_flights.py has the server that ends
 @pytest.mark.skipif(
     not (ROOT / ".setup/gazebo11/libxtdrone_lockstep.so").exists(),
     reason="Gazebo 11 is not set up here",
