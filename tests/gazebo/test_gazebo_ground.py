@@ -23,7 +23,7 @@ COURSE = plan_file.load(resources.root() / "docs/missions/course.plan").items
     [
         ("rover", "empty", 0.25),
         pytest.param("r1_rover", "empty", 0.01, marks=pytest.mark.long),
-        ("boat", "lake", 0.02),
+        pytest.param("boat", "lake", 0.02, marks=pytest.mark.long),
     ],
 )
 def test_a_course_is_driven_as_in_the_embedded_engine(vehicle, world, within):
