@@ -1,4 +1,4 @@
-"""Modules of other packages that are executed late, or imported without what they can do without."""
+"""Modules of other packages that are executed late, or imported without another one."""
 
 import importlib
 import sys
