@@ -146,9 +146,9 @@ class Flight:
         if simulation.folder is not None or len(simulation.observers) > self._observers:
             begin(self)
             return self
-        path = Path(_SNAPSHOTS.name) / f"{len(_BEGUN)}.npz"
-        simulation.save(path)
-        key = (begin.__qualname__, repr(simulation.scenario), contents(path))
+        start = Path(_SNAPSHOTS.name) / "start.npz"
+        simulation.save(start)
+        key = (begin.__qualname__, repr(simulation.scenario), contents(start))
         if key in _BEGUN:
             path, said = _BEGUN[key]
             simulation.load(path)
@@ -156,6 +156,7 @@ class Flight:
             return self
         before = len(self.said)
         begin(self)
+        path = Path(_SNAPSHOTS.name) / f"{len(_BEGUN)}.npz"  # it may have called this function
         simulation.save(path)
         _BEGUN[key] = path, self.said[before:]
         return self
