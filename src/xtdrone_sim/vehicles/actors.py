@@ -138,6 +138,21 @@ class Actor:
         )
 
 
+def on_path(
+    name: str,
+    limbs: tuple[Limb, ...],
+    times: tuple[float, ...],
+    poses: tuple[Pose, ...],
+    loop: bool = True,
+    start: float = 0.0,
+    tension: float = 0.0,
+) -> Actor:
+    """Returns an actor on the curve through poses at rising times [s]."""
+    tangents = _tangents([pose.pos for pose in poses], tension)
+    still = Actor(name, limbs, times, poses, tangents, loop, start, ((0.0,), (0.0,)))
+    return replace(still, arc_lengths=_arc_lengths(still))
+
+
 def read_actor(element: Element, remarks: list[str]) -> Actor:
     """An <actor> with its script.
 
@@ -163,17 +178,7 @@ def read_actor(element: Element, remarks: list[str]) -> Actor:
     times, poses = zip(*points, strict=True)
     path = element.find("script/trajectory")
     tension = 0.0 if path is None else _tension(path)
-    still = Actor(
-        name,
-        _limbs(element, name, remarks),
-        times,
-        poses,
-        _tangents([pose.pos for pose in poses], tension),
-        loop,
-        delay,
-        ((0.0,), (0.0,)),
-    )
-    return replace(still, arc_lengths=_arc_lengths(still))
+    return on_path(name, _limbs(element, name, remarks), times, poses, loop, delay, tension)
 
 
 def _tension(path: Element) -> float:
