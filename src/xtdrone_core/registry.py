@@ -196,11 +196,17 @@ def entries(group: str) -> dict[str, metadata.EntryPoint]:
     table = {
         entry.name: entry
         for entry in _installed(tuple(sys.path)).select(group=group)
-        if _checkout() is None or entry.dist is None or entry.dist.name != _OWN
+        if _checkout() is None or entry.dist is None or _name_of(entry.dist) != _OWN
     }
     for name, value in (_checkout() or {}).get(group, {}).items():
         table[name] = metadata.EntryPoint(name, value, group)
     return table
+
+
+@functools.cache
+def _name_of(distribution: metadata.Distribution) -> str:
+    """Its name, for which all of its metadata is read."""
+    return distribution.name
 
 
 @functools.cache

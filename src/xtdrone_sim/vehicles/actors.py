@@ -9,6 +9,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -75,6 +76,7 @@ class Actor:
     arc_lengths: tuple[
         tuple[float, ...], tuple[float, ...]
     ]  # times [s], and the length of the path up to then [m]
+    figure: str = ""  # what it looks like: a name from models/, or the name of a model's folder
 
     @property
     def moves(self) -> bool:
@@ -178,7 +180,15 @@ def read_actor(element: Element, remarks: list[str]) -> Actor:
     times, poses = zip(*points, strict=True)
     path = element.find("script/trajectory")
     tension = 0.0 if path is None else _tension(path)
-    return on_path(name, _limbs(element, name, remarks), times, poses, loop, delay, tension)
+    limbs = _limbs(element, name, remarks)
+    actor = on_path(name, limbs, times, poses, loop, delay, tension)
+    return replace(actor, figure=_figure(element))
+
+
+def _figure(element: Element) -> str:
+    """Name of the model that an <actor> looks like; empty for a skin or a stand-in."""
+    words = element.findtext(OWN + "figure", "").strip()
+    return Path(words).stem if Path(words).suffix else Path(words).name
 
 
 def _tension(path: Element) -> float:
