@@ -14,7 +14,7 @@ import argparse
 import ast
 import copy
 import gc
-import importlib
+import importlib.util
 import os
 import random
 import signal
@@ -235,7 +235,11 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20, help="faults, drawn at random")
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     args, more = parser.parse_known_args()
-    referee = Referee(args.modules.split(","), args.count, args.seed)
+    modules = args.modules.split(",")
+    unknown = [name for name in modules if importlib.util.find_spec(name) is None]
+    if unknown:
+        parser.error(f"there is no module {', '.join(unknown)}")
+    referee = Referee(modules, args.count, args.seed)
     words = ["-q", "-p", "no:cacheprovider", "--no-header", "--no-summary", *args.tests, *more]
     pytest.main(words, plugins=[referee])
     if not referee.sound:
