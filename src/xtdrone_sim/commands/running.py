@@ -134,6 +134,7 @@ def draw_on_request() -> None:
     folder = sys.stdin.buffer.read()
     if folder:
         plot_flight(Path(os.fsdecode(folder)))
+    gc.freeze()  # Python's end would look for garbage all the same
 
 
 def plot_flight(folder: Path) -> None:
