@@ -78,11 +78,12 @@ def take_off():
             "2 of 3",
             "item 1 (MAV_CMD_NAV_WAYPOINT) has autoContinue false",
         ),
-        (
+        pytest.param(
             "iris",
             [stopping(plain(DELAY, 2)), item(LAND, 6, 9)],
             "1 of 2",
             "item 1 (MAV_CMD_NAV_DELAY) has autoContinue false",
+            marks=pytest.mark.long,
         ),
         (
             "iris",
@@ -111,7 +112,7 @@ def test_a_mission_that_stays_somewhere_is_ended_with_the_reason(fly, vehicle, i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vehicle", ["iris", "rover", "boat"])
+@pytest.mark.parametrize("vehicle", ["iris", "rover", pytest.param("boat", marks=pytest.mark.long)])
 def test_a_last_loiter_without_an_end_is_all_of_the_mission(fly, vehicle):
     first = take_off() if vehicle == "iris" else item(WAYPOINT, 4, 4, 0)
     status, _, out, _ = fly(vehicle, first, item(UNLIM, 12, 4, 5 if vehicle == "iris" else 0))
