@@ -15,6 +15,7 @@ from xtdrone_core import Mode, Scenario
 from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.client import MavlinkClient, Refused
 from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.runs import snapshot as snapshot_files
 from xtdrone_core.scenario.vehicles import fleet, parse_vehicles
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_sim.simulation import Simulation
@@ -47,7 +48,11 @@ def contents(snapshot: Path) -> str:
     with zipfile.ZipFile(snapshot) as file:
         for name in file.namelist():
             data = file.read(name)
-            add(np.load(io.BytesIO(data)) if name.endswith(".npy") else np.frombuffer(data, "u1"))
+            add(
+                np.load(io.BytesIO(data), max_header_size=snapshot_files.MAX_HEADER)
+                if name.endswith(".npy")
+                else np.frombuffer(data, "u1")
+            )
     return found.hexdigest()
 
 
