@@ -4,12 +4,15 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from xtdrone_core import SensorBlock
 from xtdrone_core.errors import shown, unknown_name
 
+from .blocks import PLUGIN_TAGS
 from .errors import SensorError
-from .parameters import preset
+from .parameters import preset, presets
+from .rendered_sensor import rendered_sensors
 from .sensor import sensors
 
 Changes = Mapping[str, Mapping[str, str]]  # values by kind of the sensor and name
@@ -34,8 +37,8 @@ def parse_changes(text: str) -> dict[str, dict[str, str]]:
                 f"cannot read sensors '{shown(entry)}': write KIND.NAME=VALUE, separated by ';'"
             )
         kind, name, value = match.groups()
-        if kind not in sensors():
-            raise SensorError(unknown_name("kind of sensor", kind, sensors()))
+        if kind not in (known := {**sensors(), **rendered_sensors()}):
+            raise SensorError(unknown_name("kind of sensor", kind, known))
         _check(kind, name, value)
         changes.setdefault(kind, {})[name] = value
     return changes
@@ -46,6 +49,8 @@ def changed(block: SensorBlock, changes: Changes) -> SensorBlock:
     values = changes.get(block.kind)
     if not values:
         return block
+    if block.kind in rendered_sensors():
+        return replace(block, parameters=_rendered(block.parameters, values))
     own = {} if "preset" in values else block.parameters
     sitl = sensors()[block.kind].tags.sitl
     kept = {
@@ -56,14 +61,34 @@ def changed(block: SensorBlock, changes: Changes) -> SensorBlock:
     return replace(block, parameters={**kept, **values})
 
 
+def _rendered(own: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the tags of a block that sees the scene; ours come before SDF's own."""
+    rate = {"update_rate": values["rate"]} if "rate" in values else {}
+    kept = {} if "preset" in values else {**own}
+    plugins = own.get("plugin", [])  # which name topics and frames
+    kept["plugin"] = [
+        {tag: value for tag, value in plugin.items() if PLUGIN_TAGS.get(tag, tag) not in values}
+        for plugin in (plugins if isinstance(plugins, list) else [plugins])
+        if isinstance(plugin, dict)
+    ]
+    return {**kept, **values, **rate}
+
+
 def _check(kind: str, name: str, value: str) -> None:
-    tags = sensors()[kind].tags
-    known = {"preset", *tags.known_names()}
+    if kind in rendered_sensors():
+        of_kind = presets().get(kind, {})
+        names = {parameter for one in of_kind.values() for parameter in one}
+    else:
+        of_kind = sensors()[kind].tags.all_presets()
+        names = set(sensors()[kind].tags.known_names())
+    known = {"preset", *names}
     if name not in known:
         raise SensorError(unknown_name(f"parameter of sensor '{kind}'", name, known))
     if name == "preset":
-        preset(kind, value, tags.all_presets())
+        preset(kind, value, of_kind)
         return
+    if any(isinstance(values.get(name), str) for values in of_kind.values()):
+        return  # a text, such as the format of an image, which the sensor checks
     try:
         valid = math.isfinite(float(value))
     except ValueError:

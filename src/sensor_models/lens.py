@@ -449,7 +449,7 @@ def noisy_depths(
 ) -> None:
     """Adds a depth camera's noise to depths (M,) [m] that are not infinite, in place."""
     for k in range(depth.shape[0]):
-        if np.isfinite(depth[k]):
+        if math.isfinite(depth[k]):
             noise = sigma * table[_next_word(stream) & np.uint64(0xFFFF)] if sigma > 0.0 else 0.0
             depth[k] += noise + mean
 

@@ -81,6 +81,8 @@ class View:
     pos: np.ndarray  # (3,) position of that body, world [m]
     quat: np.ndarray  # (4,) xyzw, that body to world
     t_us: int  # simulated time [us]
+    before: "Callable[[int], View] | None" = None  # places the scene and returns the view as they
+    # were so long ago [us]; None where only one instant is known
 
     def pose(self, part: Part) -> tuple[np.ndarray, tuple[float, float, float, float]]:
         """Returns the world position (3,) and attitude xyzw of a part of the sensor."""
@@ -128,7 +130,11 @@ class View:
 
 
 class Instrument(Protocol):
-    """One sensor of a vehicle."""
+    """One sensor of a vehicle.
+
+    One whose readings take time has an attribute `sweep_us`: how long before a reading it begins
+    to see the scene [us]. It finds what was then by View.before.
+    """
 
     @property
     def kind(self) -> str:

@@ -154,6 +154,47 @@ def cloud(header: Header, points: np.ndarray) -> dict[str, Any]:
     }
 
 
+_POINT = np.dtype(  # of Velodyne's driver, whose names Ouster's and others' share
+    {
+        "names": ["x", "y", "z", "intensity", "ring", "time"],
+        "formats": ["<f4", "<f4", "<f4", "<f4", "<u2", "<f4"],
+        "offsets": [0, 4, 8, 12, 16, 18],
+        "itemsize": 22,
+    }
+)
+_FIELD_TYPES = {"<f4": _FLOAT32, "<u2": 4}
+
+
+def sweep_cloud(header: Header, points: np.ndarray, times: np.ndarray) -> dict[str, Any]:
+    """Returns the fields of sensor_msgs/PointCloud2 of a scanner, stamped by point.
+
+    Args:
+        header: Its stamp is the time of the first column.
+        points: (rows, columns, 3), the lowest row first [m]; NaN where nothing was seen.
+        times: (columns,) after the stamp [s].
+    """
+    height, width = points.shape[:2]
+    rows = np.zeros((height, width), dtype=_POINT)  # the intensity is 0: materials have none
+    for axis, name in enumerate("xyz"):
+        rows[name] = points[..., axis]
+    rows["ring"], rows["time"] = np.arange(height)[:, None], times
+    offsets = dict(_POINT.fields or {})
+    return {
+        "header": header,
+        "height": height,
+        "width": width,
+        "fields": [
+            {"name": name, "offset": offset, "datatype": _FIELD_TYPES[kind.str], "count": 1}
+            for name, (kind, offset, *_) in offsets.items()
+        ],
+        "is_bigendian": False,
+        "point_step": _POINT.itemsize,
+        "row_step": _POINT.itemsize * width,
+        "data": rows.tobytes(),
+        "is_dense": bool(np.isfinite(points).all()),
+    }
+
+
 def _frame(sensor: SensorDescription, part: Part) -> str:
     name = sensor["tags"].get("frameName", sensor["sensor"])
     side = f"_{part['name']}" if part.get("name") else ""

@@ -227,7 +227,7 @@ class SensorSuite(Memory):
         new = parse_changes(changes)
         fleet = [_by_kind(blocks, presets, new) for blocks in fleet_blocks]
         for kind in new:
-            if not any(kind in by_kind for by_kind in fleet):
+            if not any(block.kind == kind for blocks in fleet_blocks for block in blocks):
                 raise SensorError(
                     f"no vehicle has a sensor of kind '{kind}': leave its parameters out"
                 )

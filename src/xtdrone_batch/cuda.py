@@ -5,7 +5,6 @@ or does not run in lanes, is stepped by steps.step(), one thread for each enviro
 """
 
 import functools
-import math
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
@@ -21,7 +20,15 @@ from xtdrone_guidance.indi.wrench import turn_columns
 
 from .arrays import STEP_US, BatchState, Variation
 from .description import BatchDescription
-from .device_array import CPU, CUDA, DeviceArray
+from .device_array import DeviceArray
+from .device_functions import (
+    DeviceFunctions,
+    OnDevice,
+    compile_for_device,
+    launch,
+    replace_range,
+    view,
+)
 from .errors import BatchError
 from .physics import steps
 from .physics.contacts import find_clear
@@ -34,7 +41,6 @@ from .randomisation import draw
 BLOCKS = 1056  # blocks of lanes that have a scratch; more take turns
 THREADS, WORKERS = 64, 64 * 528  # threads of a block and in all, one for each environment
 
-OnDevice = Any  # an array of numba.cuda, which has no types, or a tuple of such arrays
 Place = Callable[[np.ndarray], OnDevice]
 Call = tuple[Kernel, int, int, tuple]  # kernel, blocks, threads of each, arguments
 _Arrays = TypeVar("_Arrays", bound=NamedTuple)
@@ -46,26 +52,16 @@ def _own(count: int) -> range:
     return range(cuda.threadIdx.x, count, LANES)
 
 
-def _device(plain: Callable[..., Any]) -> Kernel:
-    """Compiles a function that kernels call; in the simulator, faster, it stays as it is."""
-    return plain if cuda.config.ENABLE_CUDASIM else cuda.jit(device=True)(plain)
-
-
 def _no_vectoring(*_: object) -> None:
     """Stands for vector_fleet() and turn_columns(), which no vehicle on the device needs."""
 
 
-class _Functions(Target):
-    """Functions of the device."""
-
-    _math = math
-
-    def _compile(self, plain: types.FunctionType) -> Kernel:
-        return _device(plain)
+class _Functions(DeviceFunctions):
+    """Functions of the device, without linear algebra, which is lacking there."""
 
     def _value(self, value: Any, names: set[str]) -> Any:  # as Target's
-        if value in (vector_fleet, turn_columns):  # of tilting rotors; linear algebra is lacking
-            return _device(_no_vectoring)
+        if value in (vector_fleet, turn_columns):  # of tilting rotors
+            return compile_for_device(_no_vectoring)
         return super()._value(value, names)
 
 
@@ -75,10 +71,8 @@ class _Lanes(_Functions):
     _math = Target._math
 
     def _compile_loop(self, plain: types.FunctionType) -> Kernel:
-        code = plain.__code__
-        names = tuple("_own" if name == "range" else name for name in code.co_names)
-        plain.__code__, plain.__globals__["_own"] = code.replace(co_names=names), _own
-        return _device(plain)
+        replace_range(plain, _own)
+        return compile_for_device(plain)
 
 
 def fly_lanes(
@@ -375,7 +369,7 @@ class CudaBackend:
         if wind is not None:
             cast(OnDevice, self.held.state.wind).copy_to_device(wind)
         for kernel, blocks, threads, arguments in self.step_calls(t_us):
-            _launch(kernel, blocks, threads, arguments)
+            launch(kernel, blocks, threads, arguments)
 
     def reset(self, which: np.ndarray, seeded: bool) -> None:
         """Puts environments (indices) back to their start, among objects that may be new."""
@@ -385,7 +379,7 @@ class CudaBackend:
             streams[which] = self._batch.streams[which]
             self.held.streams.copy_to_device(streams)
         for kernel, blocks, threads, arguments in self.reset_calls(self._place(which)):
-            _launch(kernel, blocks, threads, arguments)
+            launch(kernel, blocks, threads, arguments)
 
     def set_widths(self, widths: np.ndarray) -> None:
         """Randomises by these widths (10,) from the next reset on."""
@@ -516,40 +510,3 @@ class CudaBackend:
                 (which, self._widths, held.streams, held.state, held.variation),
             ),
         ]
-
-
-def _launch(kernel: Kernel, blocks: int, threads: int, arguments: tuple) -> None:
-    if cuda.config.ENABLE_CUDASIM:
-        arguments = _simulated(arguments)
-    kernel[blocks, threads](*arguments)
-
-
-class _Record(np.record):
-    """A record in the simulator: its fields go before the attributes of NumPy, such as size."""
-
-    def __getattribute__(self, name: str) -> Any:  # a field or an attribute
-        fields = np.void.__getattribute__(self, "dtype").fields
-        return self[name] if name in fields else np.record.__getattribute__(self, name)
-
-
-def _simulated(arguments: tuple) -> tuple:
-    """Arrays in tuples, and those of records, as NumPy's: the simulator knows them only so."""
-
-    def plain(value: Any, inside: bool) -> Any:  # an argument of a kernel
-        if isinstance(value, tuple):
-            return type(value)(*(plain(each, True) for each in value))
-        if hasattr(value, "_ary") and value.dtype.names:
-            return value._ary.view(np.dtype((_Record, value.dtype)))
-        return value._ary if inside and hasattr(value, "_ary") else value
-
-    return tuple(plain(value, False) for value in arguments)
-
-
-def view(array: OnDevice) -> DeviceArray:
-    """Returns an array of numba.cuda as other libraries take it."""
-    if cuda.config.ENABLE_CUDASIM:
-        return DeviceArray(array, array.ctypes.data, (CPU, 0))
-    address = array.__cuda_array_interface__["data"][0]
-    return DeviceArray(
-        array, address, (CUDA, array.gpu_data.context.device.id if array.size else 0)
-    )

@@ -57,6 +57,7 @@ class BatchSimulation:
         t_us: Simulated time since the start of each environment (E,) [us].
         first: Number of the first environment, where these are a part of a larger batch.
         threads: Threads that step.
+        device: 'cpu' or 'cuda'.
 
     Examples:
         >>> import numpy as np
@@ -125,6 +126,7 @@ class BatchSimulation:
         self.model = FleetModel.of([models[spec.type] for spec in self._specs])
         self._check_vehicles()
         self._check_device(device)
+        self.device = device
         level = level_of(action, self.model)
         self.action_names = level.fields
         self._check_memory(REALS[dtype], controller)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sensor_models import SensorSuite
+from sensor_models.changes import changed, parse_changes
+from sensor_models.rendered_sensor import rendered_sensors
 from xtdrone_core import FleetModel, Scenario, ScenarioError, Vehicle, registry
 from xtdrone_core.contracts import (
     Autopilot,
@@ -31,6 +33,7 @@ from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.snapshot import Rows
 
 from .entities import Entities
+from .errors import EngineError
 from .fleet.mixed import MixedAutopilot, is_regroupable
 from .fleet.sub_fleet import TextRouter, autopilot_of
 from .observers.crashes import Crash, CrashMonitor
@@ -283,7 +286,20 @@ def build_rendered(
 ) -> RenderedSensors:
     """Returns the cameras and lidars of a fleet, rendered by the engine if it can."""
     make = None
+    changes = parse_changes(scenario.sensors)
+    models = [
+        dataclasses.replace(
+            model, sensors=tuple(changed(block, changes) for block in model.sensors)
+        )
+        for model in models
+    ]
     if isinstance(engine, Renderer):
+        if others := sorted(changes.keys() & rendered_sensors().keys()):
+            raise EngineError(
+                f"sensors '{scenario.sensors}' changes {', '.join(others)}, which engine "
+                f"'{scenario.engine}' measures as the SDF has it: change the SDF, or give engine "
+                "embedded"
+            )
         make = engine.scene
     elif scenario.rendering == "realistic":
         conditions = conditions_of(world, scenario.time_of_day, scenario.weather)

@@ -15,6 +15,10 @@ from numba import types
 
 from xtdrone_batch.device_array import DeviceArray
 from xtdrone_batch.errors import BatchError
+from xtdrone_batch.rays.caster import Limits
+from xtdrone_batch.rays.frames import Frames, Poses
+from xtdrone_batch.rays.noise import Noise, disturb_images
+from xtdrone_batch.rays.pattern import pattern_of
 from xtdrone_batch.simulation import BatchSimulation
 
 # One process for all: the simulator is chosen before numba is imported.
@@ -64,18 +68,83 @@ for name, options in CASES.items():
 print(json.dumps(found))
 """
 
+# The images of one vehicle, which sees the other, and its scan; then those of one environment.
+IMAGES = """
+import json
+import numpy as np
+import xtdrone as xd
+from sensor_models.cameras import CameraParameters
+from sensor_models.rendered.lidar import LidarParameters
+from xtdrone_batch.scenes import BOX, CYLINDER, MESH, PLANE, SPHERE, Scenes, TriangleMesh
+from xtdrone_batch.scenes import object_dtype
 
-@pytest.fixture(scope="module")
-def flights():
-    """The largest difference of each field from the CPU's after some steps."""
+CHANNELS = "depth", "image", "segmentation", "normals", "flow"
+wedge = TriangleMesh(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.5]], dtype=float),
+                     np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]))
+objects = np.zeros((2, 5), dtype=object_dtype())
+objects["kind"] = PLANE, BOX, CYLINDER, SPHERE, MESH
+objects["pos"] = [(0, 0, 0), (6, 2, 1), (5, -2, 1), (8, 0, 3), (4, 0.5, 0)]
+objects["quat"] = 0.0, 0.0, 0.1, 0.995
+objects["size"] = [(50, 50, 0), (1, 2, 2), (0.5, 2, 0), (1, 0, 0), (1, 1, 1)]
+objects["semantic"], objects["colour"] = (1, 2, 3, 4, 5), (0.2, 0.9, 0.5)
+bounds = np.tile([[-20.0, -20.0, 0.0], [20.0, 20.0, 10.0]], (2, 1, 1))
+
+def taken(device):
+    batch = xd.BatchSimulation("iris@0,0,2; iris@3,0.4,2", 2, device=device, seed=5,
+                               scenes=Scenes(objects.copy(), bounds, (wedge,)),
+                               randomisation=xd.Randomisation(yaw=0.1, vel=1.0))
+    camera = CameraParameters.pinhole(12, 9, 1.2)
+    clear = batch.add_camera(camera, channels=CHANNELS, vehicle=0)
+    noisy = batch.add_camera(CameraParameters.pinhole(8, 6, 1.2, noise_stddev=0.01), vehicle=0,
+                             channels=("depth", "image"), seed=1)
+    beams = LidarParameters((0, 0, 0.1), (0, 0, 0, 1), 10.0, 0.0, 0.0, 8, -0.5, 0.5, 4, -0.3, 0.1,
+                            0.2, 40.0, 0.0, 0.01, 0.0)
+    lidar = batch.add_lidar(beams, vehicle=0)
+    clear.capture()
+    noisy.capture()
+    found = {name: np.array(array) for name, array in clear.images._asdict().items()}
+    found |= {f"noisy {name}": np.array(array) for name, array in noisy.images._asdict().items()
+              if array is not None}
+    found["ranges"] = np.array(lidar.scan().ranges)
+    batch.scenes.objects["pos"][:, 1, 2] += 0.3
+    batch.rays.invalidate()
+    clear.capture(np.array([1]))
+    found["moved"] = np.array(clear.images.depth)
+    return found
+
+here, there = taken("cpu"), taken("cuda")
+print(json.dumps({name: [float((np.abs(np.nan_to_num(here[name].astype(float), posinf=1e3)
+                                       - np.nan_to_num(there[name].astype(float), posinf=1e3))
+                                > 2e-3).mean()), float(here[name].astype(float).min()),
+                         float((here["moved"] != here["depth"]).mean())]
+                  for name in here}))
+"""
+
+
+def simulated(program: str) -> dict:
+    """What a program prints that uses numba's simulator of a card."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FLIGHTS],
+        [sys.executable, "-W", "ignore", "-c", program],
         text=True,
         env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
         capture_output=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def flights():
+    """The largest difference of each field from the CPU's after some steps."""
+    return simulated(FLIGHTS)
+
+
+def test_the_simulator_sees_as_the_cpu():
+    """Every channel, kind of object, noise and lidar; pixels at edges may differ."""
+    found = simulated(IMAGES)
+    assert len(found) == 9
+    assert {name: apart for name, (apart, _, _) in found.items() if apart > 0.01} == {}
+    assert all(moved > 0.02 for _, _, moved in found.values())
 
 
 @pytest.mark.parametrize(
@@ -108,9 +177,14 @@ def test_every_kernel_compiles_for_two_generations():
     from numba.cuda import dispatcher
 
     from xtdrone_batch.cuda import CudaBackend
+    from xtdrone_batch.rays.on_device import DeviceCaster
 
     batch = BatchSimulation("iris@0,0,9", 3, dtype="float32")
-    there = CudaBackend(batch.description, place=lambda array: np.array(array, order="K"))
+
+    def place(array):
+        return np.array(array, order="K")
+
+    there = CudaBackend(batch.description, place)
 
     def type_of(value):
         """As numba-cuda takes it: an empty array has no layout there."""
@@ -121,9 +195,24 @@ def test_every_kernel_compiles_for_two_generations():
             return types.Array(found.dtype, found.ndim, "A")
         return found
 
+    pixels, frames = np.ones((3, 4, 3)), np.arange(3)
+    sizes = zip((12, 36, 12, 36, 24), ("f4", "u1", "i4", "f4", "f4"))
+    caster = DeviceCaster(
+        batch.rays,
+        pattern_of(pixels),
+        Limits(*np.float32([0.1, 50.0, 4.0, 4.0])),
+        Frames(*(np.zeros((3, size), dtype=kind) for size, kind in sizes)),
+        Noise(disturb_images, np.ones(2)),
+        np.zeros((3, 4), dtype=np.uint64),
+        place,
+    )
+    poses = Poses(
+        *np.zeros((2, 3), dtype=np.int32),
+        *(np.zeros((3, size), dtype=np.float32) for size in (3, 9, 3, 3)),
+    )
+    queued = *there.step_calls(0), *there.reset_calls(frames), *caster.calls(poses, None)
     calls = {
-        kernel.py_func.__name__: (kernel.py_func, arguments)
-        for kernel, _, _, arguments in [*there.step_calls(0), *there.reset_calls(np.arange(3))]
+        kernel.py_func.__name__: (kernel.py_func, arguments) for kernel, *_, arguments in queued
     }
     # Without a GPU functions of the device ask in vain for what they are compiled for.
     device = SimpleNamespace(compute_capability=(8, 0))

@@ -11,9 +11,10 @@ import pytest
 from drawing import LASER_VEHICLE, draws
 from sensor_models import SensorError
 from sensor_models.cameras import cameras_of
+from sensor_models.changes import changed, parse_changes
 from sensor_models.lens import Lens, pinhole_of, project
 from sensor_models.parameters import presets
-from sensor_models.rendered.lidar import lidar_of
+from sensor_models.rendered.lidar import column_ages, lidar_of, lidar_rays
 from xtdrone_control.agents import SquareAgent
 from xtdrone_core import FleetState, Reading, Scenario, SensorBlock, VehicleSpec
 from xtdrone_core.contracts import Observer
@@ -459,3 +460,49 @@ def test_images_are_published_only_as_long_as_they_are_wanted():
         assert publisher.wants_readings
     finally:
         publisher.close()
+
+
+# Sweeps ------------------------------------------------------------------------------------------
+
+
+def swept(tmp_path, sweep, speed=0.0, turn=0.0):
+    """One scan of a lidar that faces a wall at 10 m while its vehicle moves and turns."""
+    tags = {"preset": "velodyne_vlp16", "latency": "0", "noise_stddev": "0", "resolution": "0"}
+    block = SensorBlock("lidar", "eye", (0, 0, 0), LEVEL, {**tags, "sweep": str(sweep)})
+    sensors, state = facing_wall(tmp_path, [block], distance=10.0)
+    readings = []
+    for t_us in range(0, 100_001, 4_000):
+        state.t_us = t_us
+        state.pos[0] = speed * t_us * 1e-6, 0.0, 0.0
+        state.quat[0] = from_euler(0.0, 0.0, turn * t_us * 1e-6)
+        readings += sensors.step(state, t_us)
+    sensors.close()
+    assert [reading.t_us for reading in readings] == [0, 100_000]
+    return lidar_of(block), readings[1].data["ranges"].astype(float)
+
+
+@pytest.mark.parametrize("speed, turn", [(3.0, 0.0), (0.0, 1.5), (2.0, 1.0)])
+def test_each_column_of_a_sweep_is_measured_at_its_time(tmp_path, speed, turn):
+    lidar, ranges = swept(tmp_path, 0.1, speed, turn)
+    times = 0.1 - column_ages(lidar)
+    azimuth = np.linspace(lidar.min_angle, lidar.max_angle, lidar.columns) + turn * times
+    seen = np.abs(azimuth) < 1.0
+    row = lidar_rays(lidar)[8]
+    expected = (10.0 - speed * times) / np.cos(azimuth) / np.hypot(row[:, 0], row[:, 1])
+    np.testing.assert_allclose(ranges[8, seen], expected[seen], atol=0.03)
+
+
+def test_a_sweep_at_rest_is_a_scan_of_one_instant(tmp_path):
+    np.testing.assert_allclose(swept(tmp_path, 0.1)[1], swept(tmp_path, 0.0)[1], atol=1e-5)
+
+
+def test_sweeps_are_switched_on_for_all_vehicles():
+    block = SensorBlock(
+        "lidar", "eye", (0, 0, 0), LEVEL, {"update_rate": "10", "plugin": {"latency": "0.1"}}
+    )
+    lidar = lidar_of(changed(block, parse_changes("lidar.sweep=0.1; lidar.latency=0")))
+    assert (lidar.sweep, lidar.latency, lidar.rate) == (0.1, 0.0, 10.0)
+    with pytest.raises(SensorError, match="sweep 0.2 of a lidar is not allowed"):
+        lidar_of(changed(block, parse_changes("lidar.sweep=0.2")))
+    with pytest.raises(SensorError, match="did you mean 'sweep'"):
+        parse_changes("lidar.sweeep=0.1")

@@ -23,10 +23,11 @@ from ..blocks import (
 from ..errors import SensorError
 from ..lens import normal_table, ranges_with_noise
 from ..rendered_sensor import Header, RenderedSensor, RosTopic, View
-from ..ros_messages import cloud
+from ..ros_messages import sweep_cloud
 from ..streams import new_stream
 
 _MAX_RAYS = 1 << 20
+_GROUP_US = 1000.0  # columns of a sweep within this time are cast from one pose [us]
 
 _LIDAR_PATHS = {
     "columns": ("scan", "horizontal", "samples"),
@@ -45,7 +46,7 @@ _LIDAR_PATHS = {
 
 @dataclass(frozen=True)
 class LidarParameters:
-    """A scanner; all rays of a scan show one instant.
+    """A scanner. Its columns are measured one after the other, or with `sweep` 0 at one instant.
 
     Examples:
         >>> import xtdrone as xd
@@ -59,6 +60,7 @@ class LidarParameters:
     quat: tuple[float, float, float, float]  # xyzw, lidar frame to body
     rate: float  # [Hz]
     latency: float  # [s]
+    sweep: float  # time from the first column to the reading, or 0 for one instant [s]
     columns: int  # rays side by side
     min_angle: float  # angle of the first ray, counter-clockwise from the x axis [rad]
     max_angle: float  # angle of the last ray [rad]
@@ -103,6 +105,11 @@ class LidarParameters:
             "give numbers from 0",
         )
         check(
+            0 <= self.sweep <= 1.0 / self.rate + 1e-9,
+            f"sweep {self.sweep:g}",
+            f"give 0, or seconds up to the time between two scans, {1.0 / self.rate:g}",
+        )
+        check(
             0 <= self.latency <= MAX_LATENCY,
             f"latency {self.latency:g}",
             f"give seconds from 0 to {MAX_LATENCY:g}",
@@ -125,7 +132,7 @@ def lidar_of(block: SensorBlock) -> LidarParameters:
     values.update({name: value for name, value in scalar_tags(block).items() if name in fields})
     numbers: dict[str, Any] = {
         name: number(block, name, value)
-        for name, value in values.items()
+        for name, value in {"sweep": 0.0, **values}.items()
         if name in fields and name not in ("pos", "quat", "rate")
     }
     for name in ("columns", "rows"):
@@ -145,6 +152,11 @@ def lidar_rays(lidar: LidarParameters) -> np.ndarray:
         ),
         axis=-1,
     )
+
+
+def column_ages(lidar: LidarParameters) -> np.ndarray:
+    """Returns how long before its reading each column (columns,) of a lidar was measured [s]."""
+    return lidar.sweep * (1.0 - np.arange(lidar.columns) / lidar.columns)
 
 
 def noisy_ranges(true: np.ndarray, lidar: LidarParameters, stream: np.ndarray) -> np.ndarray:
@@ -176,53 +188,72 @@ class LidarInstrument:
         self.parts = [self.lidar]
         self.streams = [new_stream(seed, vehicle, stream)]
         self.arrays: list[ReadingArray] = [("ranges", "<f4", [self.lidar.rows, self.lidar.columns])]
-        self._rays = lidar_rays(self.lidar).reshape(-1, 3)
+        self._rays = lidar_rays(self.lidar)
+        ages_us = 1e6 * column_ages(self.lidar)
+        groups = np.floor(ages_us / _GROUP_US)  # columns that are cast from one pose
+        self._groups = np.split(np.arange(len(groups)), np.flatnonzero(np.diff(groups)) + 1)
+        self._ages_us = [round(float(ages_us[group].mean())) for group in self._groups]
+
+    @property
+    def sweep_us(self) -> int:
+        """Time before a reading from which on it sees the scene [us]."""
+        return round(1e6 * self.lidar.sweep)
 
     def sample(self, view: View) -> dict[str, np.ndarray]:
         """Takes a scan."""
-        true = view.ranges(self.lidar, self._rays, self.lidar.maximum)
+        true = self._sweep(view) if self.sweep_us else self._cast(view, self._rays)
         ranges = noisy_ranges(true, self.lidar, self.streams[0])
         return {"ranges": ranges.reshape(self.lidar.rows, self.lidar.columns)}
 
+    def _cast(self, view: View, rays: np.ndarray) -> np.ndarray:
+        """Returns the true distances (M,) along rays (rows, columns, 3) of one instant [m]."""
+        return view.ranges(self.lidar, rays.reshape(-1, 3), self.lidar.maximum)
+
+    def _sweep(self, view: View) -> np.ndarray:
+        """Returns the true distances (M,) of columns that were measured one after the other [m]."""
+        assert view.before is not None, "the sensors of a sweep know what was before"
+        true = np.empty((self.lidar.rows, self.lidar.columns))
+        for columns, age_us in zip(self._groups, self._ages_us):
+            cast = self._cast(view.before(age_us), self._rays[:, columns])
+            true[:, columns] = cast.reshape(self.lidar.rows, -1)
+        return true
+
 
 def _ros(sensor: SensorDescription) -> list[RosTopic]:
-    """A LaserScan of a plane scanner, a PointCloud2 of others."""
-    (lidar,) = sensor["parameters"]
+    """A LaserScan of a plane scanner, a PointCloud2 of others; stamped with their first column."""
+    (values,) = sensor["parameters"]
+    lidar = LidarParameters(**values)
     name = f"{sensor['namespace']}/{sensor['tags'].get('topicName', sensor['sensor']).lstrip('/')}"
-    step = (lidar["max_angle"] - lidar["min_angle"]) / max(1, lidar["columns"] - 1)
+    times = lidar.sweep - column_ages(lidar)  # of each column, from the first one on [s]
+
+    def began(header: Header) -> Header:
+        stamp = header["stamp"]
+        t_us = stamp["secs"] * 1_000_000 + stamp["nsecs"] // 1000 - round(1e6 * lidar.sweep)
+        return {**header, "stamp": {"secs": t_us // 1_000_000, "nsecs": t_us % 1_000_000 * 1000}}
 
     def scan(header: Header, data: dict[str, np.ndarray]) -> dict[str, Any]:
         return {
-            "header": header,
-            "angle_min": lidar["min_angle"],
-            "angle_max": lidar["max_angle"],
-            "angle_increment": step,
-            "time_increment": 0.0,
+            "header": began(header),
+            "angle_min": lidar.min_angle,
+            "angle_max": lidar.max_angle,
+            "angle_increment": (lidar.max_angle - lidar.min_angle) / max(1, lidar.columns - 1),
+            "time_increment": lidar.sweep / lidar.columns,
             "scan_time": sensor["period_us"] * 1e-6,
-            "range_min": lidar["minimum"],
-            "range_max": lidar["maximum"],
+            "range_min": lidar.minimum,
+            "range_max": lidar.maximum,
             "ranges": data["ranges"][0].tolist(),
             "intensities": [],
         }
 
-    def points(header: Header, data: dict[str, np.ndarray]) -> dict[str, Any]:
-        azimuth = lidar["min_angle"] + step * np.arange(lidar["columns"])
-        elevation = np.linspace(lidar["min_elevation"], lidar["max_elevation"], lidar["rows"])
-        elevation = elevation[:, None]
-        known = np.where(np.isfinite(data["ranges"]), data["ranges"], np.nan)
-        xyz = np.stack(
-            np.broadcast_arrays(
-                known * np.cos(elevation) * np.cos(azimuth),
-                known * np.cos(elevation) * np.sin(azimuth),
-                known * np.sin(elevation),
-            ),
-            axis=-1,
-        ).astype(np.float32)
-        return cloud(header, xyz)
+    rays = lidar_rays(lidar) if lidar.rows > 1 else np.empty(0)
 
-    if lidar["rows"] == 1:
-        return [RosTopic(name, "sensor_msgs/LaserScan", lidar, scan)]
-    return [RosTopic(name, "sensor_msgs/PointCloud2", lidar, points)]
+    def points(header: Header, data: dict[str, np.ndarray]) -> dict[str, Any]:
+        known = np.where(np.isfinite(data["ranges"]), data["ranges"], np.nan)
+        return sweep_cloud(began(header), (known[..., None] * rays).astype(np.float32), times)
+
+    if lidar.rows == 1:
+        return [RosTopic(name, "sensor_msgs/LaserScan", values, scan)]
+    return [RosTopic(name, "sensor_msgs/PointCloud2", values, points)]
 
 
 SENSOR = RenderedSensor(

@@ -169,7 +169,7 @@ def _take(
                     if (
                         scratch.near[j] < NOWHERE
                         and any_beyond(scratch.packet, scratch.near[j])
-                        and _meet(
+                        and meet(
                             number[i],
                             kind[i],
                             i,
@@ -189,7 +189,7 @@ def _take(
                 if painted:
                     for j in range(seen):
                         i = scratch.met[j]
-                        _paint(number[i], kind[i], i, meshes, x, y, z, normals, scratch)
+                        paint(number[i], kind[i], i, meshes, x, y, z, normals, scratch)
                         if flowing:
                             obj = number[i]
                             light.add_flow(
@@ -208,7 +208,7 @@ def _take(
                                 np.float32(i),
                             )
                 light.finish(scratch.packet)
-                _write(scratch.packet, pattern.pixel[p], pattern.pixels, frames, f)
+                write(scratch.packet, pattern.pixel[p], pattern.pixels, frames, f)
 
 
 def _candidates(
@@ -253,7 +253,7 @@ def _local(obj: np.ndarray, x: float, y: float, z: float) -> tuple[float, float,
     )
 
 
-def _meet(
+def meet(
     obj: np.ndarray,
     kind: np.ndarray,
     i: int,
@@ -342,7 +342,7 @@ def _meet_mesh(
         n += 1
 
 
-def _paint(
+def paint(
     obj: np.ndarray,
     kind: np.ndarray,
     i: int,
@@ -376,7 +376,7 @@ def _paint(
     light.shade(scratch.packet, obj, who)
 
 
-def _write(packet: np.ndarray, index: np.ndarray, pixels: int, frames: Frames, f: int) -> None:
+def write(packet: np.ndarray, index: np.ndarray, pixels: int, frames: Frames, f: int) -> None:
     """Writes a packet's lanes to their pixels."""
     if frames.distance.shape[1] > 0:
         _scatter_row(packet, FAR, index, frames.distance[f], ONE, ZERO)

@@ -41,6 +41,7 @@ class RayScene:
     Attributes:
         placed, meshes: For the kernel of frames.
         label: Class of vehicles.
+        updates: How often something was placed.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class RayScene:
         self.placed = self._new(self._rows)
         self._order = np.zeros((self._rows, self.objects), dtype=np.int64)
         self._stale = np.ones(self._rows, dtype=np.bool_)
+        self.updates = 0
 
     def environment(self, e: np.ndarray) -> np.ndarray:
         """Rows of `placed` of some environments."""
@@ -102,6 +104,7 @@ class RayScene:
         self._stale[:] = False
         if not len(which):
             return
+        self.updates += 1
         pos, quat = state.pos, state.quat
         self._threads.over(
             len(which),

@@ -13,7 +13,6 @@ import numpy as np
 import psutil
 
 from sensor_models.cameras import CameraParameters
-from sensor_models.lens import noisy_depths, noisy_levels, normal_table, ranges_with_noise
 from sensor_models.rendered.lidar import LidarParameters, lidar_rays
 from sensor_models.rendered_sensor import rendered_sensors
 from sensor_models.streams import next_uniform
@@ -26,8 +25,10 @@ from ..arrays import BatchState
 from ..errors import BatchError
 from ..randomisation import seed_streams
 from ..threads import Threads
-from .frames import Frames, Poses, Scratch, new_scratch, take
-from .pattern import camera_rays, pattern_of
+from .caster import Caster, HostCaster, Limits
+from .frames import Frames, Poses
+from .noise import Noise, noise_of_camera, noise_of_lidar
+from .pattern import Pattern, camera_rays, pattern_of
 from .scene import RayScene
 
 CHANNELS = ("depth", "image", "segmentation", "normals", "flow")  # channels of a camera
@@ -89,6 +90,7 @@ class Batch(Protocol):
 
     environments: int
     first: int  # number of the first environment, where these are a part of a larger batch
+    device: str  # 'cpu' or 'cuda'
     model: FleetModel  # vehicles of one environment
     threads: Threads
 
@@ -118,12 +120,13 @@ class _RaySensor:
         place: CameraParameters | LidarParameters,
         rays: np.ndarray,
         limits: tuple[float, float, float, float],
+        noise: Noise | None,
         vehicle: int | None,
         mounting: Mounting,
         widths: dict[str, int],
         seed: int,
     ):
-        self._batch, self._limits, self._mounting = batch, limits, mounting
+        self._batch, self._mounting = batch, mounting
         vehicles = batch.vehicles
         if vehicle is not None and not 0 <= vehicle < vehicles:
             raise BatchError(
@@ -132,7 +135,6 @@ class _RaySensor:
             )
         self._carriers = np.arange(vehicles) if vehicle is None else np.array([vehicle])
         self._shape = rays.shape[:2]
-        self._pattern = pattern_of(rays)
         frames, pixels = batch.environments * len(self._carriers), rays.shape[0] * rays.shape[1]
         numbers = {
             "distance": (1, np.float32),
@@ -147,13 +149,13 @@ class _RaySensor:
             * sum(widths[name] * np.dtype(numbers[name][1]).itemsize for name in widths)
         )
         free = psutil.virtual_memory().available
-        if needed > free:
+        if batch.device == "cpu" and needed > free:
             raise BatchError(
                 f"{frames} sensors of {pixels} rays need {needed / 1e9:.1f} GB and "
                 f"{free / 1e9:.1f} GB are free: give fewer environments, pixels or "
                 "channels"
             )
-        self._frames = Frames(
+        frame_arrays = Frames(
             *(
                 np.zeros((frames, widths.get(name, 0) * pixels), dtype=kind)
                 for name, (_, kind) in numbers.items()
@@ -164,16 +166,16 @@ class _RaySensor:
         self.mount_quat = np.broadcast_to(np.array(place.quat, dtype=float), (*lead, 4)).copy()
         self._place = np.array([*place.pos, *place.quat], dtype=float)
         self._streams = np.zeros((batch.environments, 4), dtype=np.uint64)
-        self._noise = np.zeros((frames, 4), dtype=np.uint64)
+        noise_streams = np.zeros((frames, 4), dtype=np.uint64)
         seed_streams(seed, batch.first, self._streams)
-        seed_streams(seed + 1, batch.first * len(self._carriers), self._noise)
+        seed_streams(seed + 1, batch.first * len(self._carriers), noise_streams)
         environments = np.repeat(np.arange(batch.environments), len(self._carriers))
         self._poses = Poses(
             batch.rays.environment(environments),
             np.tile(self._carriers, batch.environments).astype(np.int32),
             *(np.zeros((frames, k), dtype=np.float32) for k in (3, 9, 3, 3)),
         )
-        self._scratch = [new_scratch(batch.rays.objects) for _ in range(batch.threads.count)]
+        self._caster = _caster(batch, pattern_of(rays), limits, frame_arrays, noise, noise_streams)
         self.reset(np.arange(batch.environments))
 
     def reset(self, which: np.ndarray) -> None:
@@ -202,53 +204,18 @@ class _RaySensor:
             self.mount_quat,
             self._poses,
         )
-        near, far, fx, fy = map(np.float32, self._limits)
-        each, scratch = len(self._carriers), list(self._scratch)
-        if which is None:
-            batch.threads.over(
-                len(self._noise),
-                lambda first, last: self._take(first, last, near, far, fx, fy, scratch.pop()),
-            )
-        else:
-            for e in which:
-                self._take(each * e, each * (e + 1), near, far, fx, fy, scratch[0])
-
-    def _take(
-        self,
-        first: int,
-        last: int,
-        near: np.float32,
-        far: np.float32,
-        fx: np.float32,
-        fy: np.float32,
-        scratch: Scratch,
-    ) -> None:
-        """Takes frames first..last-1 and adds their noise."""
-        take(
-            first,
-            last,
-            self._pattern,
-            self._batch.rays.placed,
-            self._batch.rays.meshes,
-            self._poses,
-            near,
-            far,
-            fx,
-            fy,
-            self._frames,
-            scratch,
-        )
-        self._disturb(first, last)
-
-    def _disturb(self, first: int, last: int) -> None:
-        """Adds noise to some frames."""
+        each = len(self._carriers)
+        frames = None
+        if which is not None:
+            frames = (each * np.asarray(which)[:, None] + np.arange(each)).ravel()
+        self._caster.cast(self._poses, frames)
 
     def _shaped(self, array: np.ndarray, last: int = 1) -> np.ndarray | None:
         """Returns frames as (E, C, ...); None where they have no pixels."""
         if array.shape[1] == 0:
             return None
         shape = self._batch.environments, len(self._carriers), *self._shape
-        return array.reshape(*shape, last) if last > 1 else array.reshape(shape)
+        return self._caster.lend(array.reshape((*shape, last) if last > 1 else shape))
 
 
 class Camera(_RaySensor):
@@ -292,12 +259,13 @@ class Camera(_RaySensor):
             camera,
             camera_rays(camera),
             (camera.near, camera.far, camera.fx, camera.fy),
+            noise_of_camera(camera),
             vehicle,
             mounting,
             dict(widths[name] for name in channels),
             seed,
         )
-        frames = self._frames
+        frames = self._caster.frames
         self.images = Images(
             self._shaped(frames.distance),
             self._shaped(frames.colour, self._colours),
@@ -310,21 +278,6 @@ class Camera(_RaySensor):
         """Takes the images of some environments (indices), or of all, as they stand now."""
         self._look(which)
         return self.images
-
-    def _disturb(self, first: int, last: int) -> None:
-        camera = self.parameters
-        if camera.noise_stddev == 0.0 and camera.noise_mean == 0.0:
-            return
-        _disturb_images(
-            first,
-            last,
-            self._frames.distance,
-            self._frames.colour,
-            camera.noise_mean,
-            camera.noise_stddev,
-            normal_table(),
-            self._noise,
-        )
 
 
 class Lidar(_RaySensor):
@@ -359,12 +312,13 @@ class Lidar(_RaySensor):
             lidar,
             rays,
             (0.0, lidar.maximum, 1.0, 1.0),
+            noise_of_lidar(lidar) if "ranges" in channels else None,
             vehicle,
             mounting,
             dict(widths[name] for name in channels),
             seed,
         )
-        frames = self._frames
+        frames = self._caster.frames
         self.scans = Scans(
             self._shaped(frames.distance),
             self._shaped(frames.segmentation),
@@ -376,21 +330,23 @@ class Lidar(_RaySensor):
         self._look()
         return self.scans
 
-    def _disturb(self, first: int, last: int) -> None:
-        lidar = self.parameters
-        if self._frames.distance.shape[1]:
-            _disturb_ranges(
-                first,
-                last,
-                self._frames.distance,
-                lidar.noise_mean,
-                lidar.noise_stddev,
-                lidar.resolution,
-                lidar.minimum,
-                lidar.maximum,
-                normal_table(),
-                self._noise,
-            )
+
+def _caster(
+    batch: Batch,
+    pattern: Pattern,
+    limits: tuple[float, float, float, float],
+    frames: Frames,
+    noise: Noise | None,
+    streams: np.ndarray,
+) -> Caster:
+    """Returns what casts a sensor's rays where the batch is stepped."""
+    scaled = Limits(*map(np.float32, limits))
+    if batch.device == "cpu":
+        return HostCaster(batch.rays, batch.threads, pattern, scaled, frames, noise, streams)
+    from .on_device import DeviceCaster, check_memory  # numba.cuda is slow to import
+
+    check_memory(frames)
+    return DeviceCaster(batch.rays, pattern, scaled, frames, noise, streams)
 
 
 def mounted(
@@ -545,40 +501,3 @@ def _pose(
                 poses.spin[f, k] = spin[k]
             for k in range(9):
                 poses.matrix[f, k] = matrix[k]
-
-
-@njit(nogil=True)
-def _disturb_images(
-    first: int,
-    last: int,
-    distance: np.ndarray,
-    colour: np.ndarray,
-    mean: float,
-    sigma: float,
-    table: np.ndarray,
-    streams: np.ndarray,
-) -> None:
-    for f in range(first, last):
-        noisy_depths(distance[f], mean, sigma, table, streams[f])
-        noisy_levels(
-            colour[f], np.float32(255.0 * mean), np.float32(255.0 * sigma), table, streams[f]
-        )
-
-
-@njit(nogil=True)
-def _disturb_ranges(
-    first: int,
-    last: int,
-    distance: np.ndarray,
-    mean: float,
-    sigma: float,
-    resolution: float,
-    minimum: float,
-    maximum: float,
-    table: np.ndarray,
-    streams: np.ndarray,
-) -> None:
-    for f in range(first, last):
-        ranges_with_noise(
-            distance[f], mean, sigma, resolution, minimum, maximum, table, streams[f], distance[f]
-        )

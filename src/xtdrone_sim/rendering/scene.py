@@ -107,6 +107,11 @@ class RenderedScene:
             self._update()
 
     @property
+    def data(self) -> mujoco.MjData:
+        """MuJoCo's data of the scene, as place() left them."""
+        return self._data
+
+    @property
     def renderer(self) -> str:
         """The renderer, for example "egl: llvmpipe". Opens the context."""
         self.open()

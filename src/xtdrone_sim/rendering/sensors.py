@@ -8,7 +8,7 @@ depend on the speed of the machine.
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -23,7 +23,9 @@ from xtdrone_core.contracts import Engine, Snapshot
 from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.state import SensorDescription
 
+from ..errors import EngineError
 from ..world import World
+from .past import Past, Sweep
 from .scene import RenderedScene, inserted_in
 
 _Result = TypeVar("_Result")
@@ -104,12 +106,15 @@ class RenderedSensors:
                 for j, block in enumerate(blocks)
             ]
         self._waiting: deque[_Waiting] = deque()  # sorted by arrival and order
+        self._past = Past(max((sensor.sweep_us for sensor in self._sensors), default=0))
         self._thread: ThreadPoolExecutor | None = None
         self._engine = engine
         if self._sensors:
             make_scene = make_scene or partial(RenderedScene, world, specs, models)
             self._scene = make_scene(self._largest(), self._samples())
             self._thread = ThreadPoolExecutor(1, "cameras")
+            for sensor in self._sensors:
+                sensor.refuse_sweep(self._scene.in_step)
 
     def __len__(self) -> int:
         """Number of sensors."""
@@ -129,9 +134,11 @@ class RenderedSensors:
         return [sensor.description() for sensor in self._sensors]
 
     def due(self, t_us: int) -> bool:
-        """Whether a sensor samples at this time, or a reading is delivered."""
-        return any(sensor.due(t_us) for sensor in self._sensors) or bool(
-            self._waiting and self._waiting[0].arrival_us <= t_us
+        """Whether a sensor samples at this time or is in a sweep, or a reading is delivered."""
+        return (
+            self._past.wanted
+            or any(sensor.due(t_us) for sensor in self._sensors)
+            or bool(self._waiting and self._waiting[0].arrival_us <= t_us)
         )
 
     def step(self, state: FleetState, t_us: int) -> list[Reading]:
@@ -147,12 +154,18 @@ class RenderedSensors:
         Raises:
             EngineError: Nothing here can render.
         """
+        if self._past.wanted:
+            self._past.keep(state)
         due = [sensor for sensor in self._sensors if sensor.due(t_us)]
         if due:
             seen = state.copy()
             self._submit(self._scene.place, seen, *inserted_in(self._engine))
-            for sensor in due:
-                future = self._submit(sensor.sample, self._scene, seen, t_us)
+            for sensor in sorted(due, key=lambda sensor: sensor.sweep_us > 0):  # they move it
+                past = self._past.begin(
+                    max(t_us - sensor.sweep_us - STEP_US, sensor.epoch_us),
+                    *inserted_in(self._engine),
+                )
+                future = self._submit(sensor.sample, self._scene, seen, t_us, past)
                 if self._scene.in_step and sensor.declared.casts:
                     wait([future])
                 self._waiting.append(_Waiting(t_us + sensor.latency_us, sensor.order, future))
@@ -199,6 +212,7 @@ class RenderedSensors:
                 for sensor in self._sensors
             ],
             "waiting": waiting,
+            "past": self._past.save(),
         }
 
     def regroup(self, before: "RenderedSensors", rows: Rows) -> None:
@@ -223,6 +237,7 @@ class RenderedSensors:
             sensor.epoch_us = saved["epoch_us"]
             for stream, state in zip(sensor.streams, saved["streams"], strict=True):
                 stream[:] = state
+        self._past.load(snapshot.get("past", []))
         self._waiting = deque()
         for item in snapshot["waiting"]:
             future: Future[Reading] = Future()
@@ -299,6 +314,19 @@ class _Mounted:
         """Its random streams."""
         return self.instrument.streams
 
+    @property
+    def sweep_us(self) -> int:
+        """Time before a reading from which on it sees the scene [us]."""
+        return int(getattr(self.instrument, "sweep_us", 0))
+
+    def refuse_sweep(self, in_step: bool) -> None:
+        """Raises EngineError where the engine's scene shows one instant and this wants a sweep."""
+        if in_step and self.sweep_us:
+            raise EngineError(
+                f"'{self._block.name}' of {self._name} has a sweep, and this engine casts all rays "
+                "of a scan at once: give sweep 0, or engine embedded"
+            )
+
     def due(self, t_us: int) -> bool:
         """Whether it samples now."""
         return (t_us - self.epoch_us) % self._period_us == 0
@@ -315,11 +343,17 @@ class _Mounted:
         for stream, state in zip(self.streams, former.streams, strict=True):
             stream[:] = state
 
-    def sample(self, scene: Scene, state: FleetState, t_us: int) -> Reading:
-        """Takes a reading of the fleet at t_us."""
+    def sample(self, scene: FleetScene, state: FleetState, t_us: int, past: "Sweep") -> Reading:
+        """Takes a reading of the fleet at t_us, of whose past a sweep shows the last part."""
         at = self.vehicle, self._block.body
         names = self._name, self._block.name
-        view = View(scene, *at, names, state.body_pos[at], state.body_quat[at], t_us)
+
+        def before(age_us: int) -> View:
+            then_us = max(t_us - age_us, self.epoch_us)
+            pos, quat = past.place(scene, then_us, at)
+            return replace(view, pos=pos, quat=quat, t_us=then_us)
+
+        view = View(scene, *at, names, state.body_pos[at], state.body_quat[at], t_us, before)
         return Reading(self.instrument.kind, *names, t_us, self.instrument.sample(view))
 
     def description(self) -> SensorDescription:

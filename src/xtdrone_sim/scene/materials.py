@@ -5,6 +5,7 @@ generates textures for the same names, so that cameras see textured surfaces too
 """
 
 import zlib
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ _SIZE = 512  # side of a texture [pixels]
 _MAX = 1024  # side of a picture that is used as a texture [pixels]
 
 
+@lru_cache(maxsize=16)
 def picture(script: str) -> np.ndarray:
     """Texture of a material script, (512, 512, 3) uint8; it tiles without seams.
 

@@ -1,0 +1,1 @@
+"""What cameras see: markers that a vehicle lands on, data sets, detection and tracking."""

@@ -1,0 +1,1 @@
+"""Data sets with labels, made by the simulator: random scenes, images, what each pixel shows."""

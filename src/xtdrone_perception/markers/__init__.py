@@ -1,0 +1,1 @@
+"""Fiducial markers (AprilTag, ArUco): pictures and models of them, their detection, their poses."""

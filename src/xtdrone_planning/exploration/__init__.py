@@ -1,0 +1,1 @@
+"""Exploration: where to look next."""

@@ -1,0 +1,1 @@
+"""Voxel maps and their distance fields."""

@@ -1,0 +1,1 @@
+"""Planners: from a map, a state and a goal to a trajectory."""

@@ -1,0 +1,85 @@
+"""The planner of this workspace: A* on the distance field, then a B-spline."""
+
+import numpy as np
+
+from . import guard, spline
+from .planner import Plan, Situation, Trajectory
+from .search import BORDER, CLOSED, Search
+
+HORIZON = 10.0  # a way is searched so far [m]
+_KNOT_S = 0.2  # between knots [s]
+_MOST = 80  # control points
+_ROUNDS = 40  # steps of the optimisation
+_SLOWER = (1.0, 0.7, 0.45, 0.25)  # parts of the speed that are tried one after the other
+_ALONG = 0.6  # part of the acceleration that is used along the way
+_TOLERANCE = 1.25  # of speed and acceleration, of which the weights allow a little more
+
+
+class LocalPlanner:
+    """A* on the map, then a cubic B-spline that keeps clear of obstacles within the limits."""
+
+    def __init__(self) -> None:
+        """A planner without a past."""
+        self._search = Search()
+        self._points = np.zeros((_MOST, 3))
+
+    def plan(self, situation: Situation) -> Plan:
+        """Returns a smooth trajectory to the goal, or to the edge of what is near."""
+        limits = situation.limits
+        found = self._search.find(situation.field, situation.pos, situation.goal, limits, HORIZON)
+        if found.end == CLOSED and len(found.path) < 2:
+            return Plan(None, found.path, "no way: obstacles are all around")
+        reason = (
+            "no way to the goal: it is shut in, or the vehicle is" if found.end == CLOSED else ""
+        )
+        for part in _SLOWER:
+            trajectory = self._spline(situation, found.path, found.end != BORDER, part)
+            if not guard.exceeds(trajectory, limits, _TOLERANCE) and self._is_clear(
+                situation, trajectory
+            ):
+                return Plan(trajectory, found.path, reason)
+        return Plan(None, found.path, reason or "no smooth way is clear of obstacles")
+
+    def _spline(
+        self, situation: Situation, path: np.ndarray, ends: bool, part: float
+    ) -> Trajectory:
+        """Returns the optimised spline along a path, at a part of the speed."""
+        limits = situation.limits
+        now = float(np.linalg.norm(situation.vel))
+        speed = part * limits.speed
+        slow = limits._replace(speed=max(speed, now))
+        spline.start_points(situation.pos, situation.vel, situation.acc, _KNOT_S, self._points)
+        direction = path[1] - path[0] if len(path) > 1 else np.zeros(3)
+        along = float(situation.vel @ direction / max(float(np.linalg.norm(direction)), 1e-9))
+        count = spline.guess(
+            path, along, speed, _ALONG * limits.acceleration, _KNOT_S, ends, self._points
+        )
+        spline.optimise(
+            self._points,
+            count,
+            ends,
+            path[-1],
+            _KNOT_S,
+            np.array(slow, dtype=float),
+            situation.field.square,
+            situation.field.low,
+            situation.field.resolution,
+            _places(situation, count),
+            _ROUNDS,
+        )
+        return Trajectory(situation.t_us, *spline.sample(self._points, count, _KNOT_S))
+
+    @staticmethod
+    def _is_clear(situation: Situation, trajectory: Trajectory) -> bool:
+        """Whether nothing known is in the way, but for where the vehicle already is too close."""
+        first = situation.field.distance(situation.pos)
+        radius = min(situation.limits.radius, max(first - 0.02, 0.0))
+        return guard.check(situation.field, trajectory, radius, known=False) == guard.CLEAR
+
+
+def _places(situation: Situation, count: int) -> np.ndarray:
+    """Returns where other vehicles will be, (V, T, 3) every half knot [m]."""
+    times = situation.t_us + np.arange(2 * count) * round(0.5e6 * _KNOT_S)
+    return np.array(
+        [[other.since(int(t)).pos for t in times] for other in situation.others]
+    ).reshape(len(situation.others), len(times), 3)

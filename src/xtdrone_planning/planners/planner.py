@@ -1,0 +1,92 @@
+"""What a planner is given, and what it returns."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from xtdrone_core.registry import Group
+from xtdrone_guidance.planned import Planned
+
+from ..maps.distance_field import DistanceField
+from ..maps.voxel_map import VoxelMap
+
+STEP_S = 0.02  # between the samples of a trajectory [s]
+
+
+class Limits(NamedTuple):
+    """What a trajectory keeps within."""
+
+    speed: float  # [m/s]
+    acceleration: float  # [m/s^2]; by tilt and thrust
+    radius: float  # least distance of the vehicle's centre from what is occupied [m]
+    clearance: float  # distance that is kept where there is room [m]
+    low: float  # heights [m]
+    high: float
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known when a trajectory is asked for."""
+
+    t_us: int  # simulated time [us]
+    pos: np.ndarray  # (3,) where the trajectory begins, world [m]
+    vel: np.ndarray  # (3,) [m/s]
+    acc: np.ndarray  # (3,) [m/s^2]
+    goal: np.ndarray  # (3,) [m]
+    voxels: VoxelMap  # what was seen
+    field: DistanceField  # of it, around the vehicle
+    limits: Limits
+    others: tuple["Trajectory", ...] = ()  # of other vehicles, as they were announced
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Samples of a motion, every STEP_S from a time on; it rests before and after."""
+
+    begun_us: int  # time of the first sample [us]
+    pos: np.ndarray  # (K, 3) world [m]
+    vel: np.ndarray  # (K, 3) [m/s]
+    acc: np.ndarray  # (K, 3) [m/s^2]
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last sample [s]."""
+        return (len(self.pos) - 1) * STEP_S
+
+    def at(self, t: float) -> Planned:
+        """Where it is at a time [s] from its first sample."""
+        k, last = t / STEP_S, len(self.pos) - 1
+        if k >= last:
+            return Planned(self.pos[last], np.zeros(3), np.zeros(3))
+        i = max(int(k), 0)
+        part = min(max(k - i, 0.0), 1.0)
+        return Planned(
+            *(rows[i] + part * (rows[i + 1] - rows[i]) for rows in (self.pos, self.vel, self.acc))
+        )
+
+    def since(self, t_us: int) -> Planned:
+        """Where it is at a simulated time [us]."""
+        return self.at((t_us - self.begun_us) * 1e-6)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a planner returns: a trajectory, or None and the reason why there is none."""
+
+    trajectory: Trajectory | None
+    path: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # (M, 3) way that it takes
+    reason: str = ""
+
+
+class Planner(Protocol):
+    """Plans trajectories. One object serves one vehicle; it may keep what it has planned.
+
+    An error that plan() raises counts as 'no trajectory': the vehicle brakes.
+    """
+
+    def plan(self, situation: Situation) -> Plan:
+        """Returns a trajectory towards the goal that begins in the given state."""
+
+
+PLANNERS = Group("planner", "xtdrone.planners", "xtdrone_planning.planners.planner:Planner")
