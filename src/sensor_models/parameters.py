@@ -15,6 +15,7 @@ from typing import Any
 
 from xtdrone_core import SensorBlock
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.files import read_yaml
 from xtdrone_core.sdf_numbers import leading_numbers
 
 from .errors import SensorError
@@ -61,9 +62,8 @@ class Tags:
 @lru_cache
 def presets() -> dict:
     """The presets of presets.yaml: {kind: {name: {parameter: value}}}."""
-    import yaml  # here, so that reading parameters of one's own needs no YAML
-
-    return yaml.safe_load(_PRESETS.read_text())
+    known: dict = read_yaml(_PRESETS, "presets")
+    return known
 
 
 def descriptions() -> dict[str, str]:

@@ -10,6 +10,7 @@ from xtdrone_core import FleetModel
 from xtdrone_core.contracts import (
     AutopilotContext,
     ExternalPose,
+    LandingTargetTaker,
     Logging,
     Regroupable,
     SettableParameters,
@@ -61,6 +62,7 @@ from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
 from .navigation.orbit import Orbits
+from .navigation.precision_landing import PrecisionLandings
 from .navigation.preload import preload
 from .options import PARTS, EmbeddedOptions
 from .parameters.constraints import Constraints
@@ -136,7 +138,9 @@ def _mav_types(fleet: FleetModel, status: np.ndarray) -> np.ndarray:
     )
 
 
-class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettableParameters):
+class EmbeddedAutopilot(
+    Memory, Regroupable, ExternalPose, LandingTargetTaker, Logging, SettableParameters
+):
     """Estimator, control loops, modes and MAVLink links of N vehicles.
 
     Implements xtdrone_core.contracts.Autopilot. It sees sensor readings only. It builds the
@@ -144,7 +148,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     Attributes:
         status: (N,) of VEHICLE_STATUS.
-        parameters, battery, estimator, navigator, fixed_wing, vtol, flight, missions,
+        parameters, battery, estimator, navigator, landings, fixed_wing, vtol, flight, missions,
             arming_checks, failsafes, commander, offboard, failures, balance, mixer, mount,
             outbox: Parts.
         local_origins: Where clients see each vehicle's local positions from.
@@ -170,6 +174,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         "mixer",
         "navigator",
         "orbits",
+        "landings",
         "flight",
         "arming_checks",
         "failsafes",
@@ -274,6 +279,9 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         modes = flight_modes()
         self.navigator = Navigator(status, parameters, estimator, laws(modes, "multicopter"))
         self.orbits = Orbits(status, parameters, estimator, self.navigator, outbox)
+        self.landings = PrecisionLandings(
+            status, parameters, estimator, self.navigator, clock, outbox
+        )
         self.fixed_wing = FixedWing(
             fleet, status, parameters, estimator, origin, laws(modes, "fixed_wing")
         )
@@ -293,12 +301,14 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             dict(declared(self.mount, "handles") + declared(self.gimbals, "handles")),
         )
         self.missions.legs.on_transition = self.vtol.request
+        self.missions.legs.on_precision_landing = self.landings.begin
         parts = ModeParts(
             status,
             parameters,
             estimator,
             self.navigator,
             self.orbits,
+            self.landings,
             self.missions,
             self.flight,
             clock,
@@ -495,6 +505,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.estimator,
             self.offboard,
             self.follow_target,
+            self.landings.targets,
             self.failures,
             self.take_pose,
             clock,
@@ -529,6 +540,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.navigator.follow_resets()
         if self.links is not None and self.handlers is not None:
             self.links.receive(t_us, self.handlers.handle)
+        self.landings.step()
         events = self.vtol.step(self.clock, sensors, dt)
         events |= self.navigator.step(self.clock, sensors, self.offboard.actuators, dt)
         events |= self.fixed_wing.step(self.clock, sensors, dt, self.commands)
@@ -685,6 +697,16 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             t_us = self.clock.t_us
         if not self.failures.failed(i, VISION):
             self.estimator.fuse_vision(i, t_us, pos, quat)
+
+    def take_landing_target(self, i: int, t_us: int, pos: npt.ArrayLike) -> None:
+        """Takes where the landing target of vehicle i was.
+
+        Args:
+            i: The vehicle.
+            t_us: Simulated time of the measurement [us].
+            pos: (3,) of the target, world [m].
+        """
+        self.landings.targets.take_position(i, t_us, np.asarray(pos, dtype=float))
 
     def fly_without(self, i: int, rotor: int) -> None:
         """Takes a rotor (from 0) of vehicle i out of the mixer until the vehicle is disarmed."""

@@ -2,10 +2,10 @@
 
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
-RangeCaster, Viewer, WorldEditor, Regroupable, RemovableVehicles, ExternalPose, Telemetered,
-Logging, SettableParameters; Attachable, GoalCounter, SlotProvider and Reporting of an Agent). An
-implementation inherits from those that it supports; callers check with required() at construction,
-so that a missing feature is reported before the flight.
+RangeCaster, Viewer, WorldEditor, Regroupable, RemovableVehicles, ExternalPose,
+LandingTargetTaker, Telemetered, Logging, SettableParameters; Attachable, GoalCounter, SlotProvider
+and Reporting of an Agent). An implementation inherits from those that it supports; callers check
+with required() at construction, so that a missing feature is reported before the flight.
 
 `mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
 and NumPy arrays by name, which snapshot.write() stores without pickle. load() restores it in
@@ -247,6 +247,20 @@ class ExternalPose(Protocol):
             t_us: Simulated time of the measurement [us].
             pos: (3,) centre of gravity, world [m].
             quat: (4,) xyzw, body to world.
+        """
+
+
+@runtime_checkable
+class LandingTargetTaker(Protocol):
+    """An autopilot that lands on a target which is seen, in AUTO.PRECLAND and missions."""
+
+    def take_landing_target(self, i: int, t_us: int, pos: np.ndarray) -> None:
+        """Takes where the landing target of vehicle i was.
+
+        Args:
+            i: The vehicle.
+            t_us: Simulated time of the measurement [us].
+            pos: (3,) of the target, world [m].
         """
 
 

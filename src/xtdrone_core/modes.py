@@ -28,6 +28,7 @@ class Mode(IntEnum):
     RTL = 9
     LAND = 10
     FOLLOW_TARGET = 11
+    PRECLAND = 12
 
 
 class Requirement(Flag):
@@ -170,6 +171,7 @@ MODES = {
     Mode.RTL: ModeSpec(5, Need.POSITION, hovers=True),
     Mode.LAND: ModeSpec(18, Need.POSITION_ON_GROUND, rovers=False, hovers=True),
     Mode.FOLLOW_TARGET: ModeSpec(19, Need.POSITION, rovers=False),
+    Mode.PRECLAND: ModeSpec(20, Need.POSITION, rovers=False, hovers=True),
 }
 
 PX4_MODE = {mode: spec.px4 for mode, spec in MODES.items()}
@@ -188,13 +190,8 @@ FROM_ROS_NAME = {name: mode for mode, name in ROS_NAME.items()}
 
 
 # Modes of PX4 that are flown by one of another name: nav_state -> that.
-POSITION_SLOW, PRECISION_LANDING, ORBIT, VTOL_TAKEOFF = 6, 20, 21, 22
-VARIANTS = {
-    POSITION_SLOW: Mode.POSCTL,
-    PRECISION_LANDING: Mode.LAND,
-    ORBIT: Mode.LOITER,
-    VTOL_TAKEOFF: Mode.TAKEOFF,
-}
+POSITION_SLOW, ORBIT, VTOL_TAKEOFF = 6, 21, 22
+VARIANTS = {POSITION_SLOW: Mode.POSCTL, ORBIT: Mode.LOITER, VTOL_TAKEOFF: Mode.TAKEOFF}
 
 
 def custom_mode(mode: Mode) -> int:
@@ -213,8 +210,6 @@ def from_custom_mode(number: int) -> Mode | None:
 
 def ros_name(number: int) -> str:
     """MAVROS's name of a HEARTBEAT.custom_mode."""
-    if number == NAV_STATES[PRECISION_LANDING].custom_mode:
-        return "AUTO.PRECLAND"
     mode = from_custom_mode(number)
     return f"CMODE({number})" if mode is None else ROS_NAME[mode]
 

@@ -12,18 +12,17 @@ that takes Python's objects apart, which for the records of a fleet is longer th
 """
 
 import functools
-import hashlib
-import re
+import time
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-import llvmlite
 import numba
 from numba.core.registry import CPUDispatcher
 
-from .kernel_cache import ClaimedCache, KernelCache, Taken, cache_root
+from .kernel_cache import ClaimedCache, KernelCache, NoCache, Taken, cache_root
+from .sources import folder_of
 
 Record = Any  # a NumPy record in a kernel; Numba knows its fields
 
@@ -33,21 +32,6 @@ Calls = Kernel | tuple[Kernel, ...] | None
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 _OPTIONS = {"nopython": True, "boundscheck": None, "error_model": "numpy"}  # as numba.njit's
-SRC = Path(__file__).resolve().parents[1]  # the folder of all packages of the workspace
-_IMPORT = re.compile(rb"^\s*from\s+([.\w]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
-
-
-def state_of_sources() -> str:
-    """Returns a hash of every file that compiles something, and of what those import."""
-    kernels = [path for path in _sources() if b"compiled import" in path.read_bytes()]
-    return _digest(frozenset().union(*map(_closure, kernels)))
-
-
-def stamp_of_sources() -> str:
-    """Returns a hash of the place, size and time of every file; none is read, so it is quick."""
-    stats = ((path, path.stat()) for path in _sources())
-    text = "".join(f"{path} {stat.st_size} {stat.st_mtime_ns}\n" for path, stat in stats)
-    return _digest((), text)
 
 
 @overload
@@ -71,13 +55,9 @@ def njit(function: Callable[..., Any] | None = None, calls: Calls = None, **opti
 
     def decorate(function: Callable[..., Any]) -> Kernel:
         called = calls if isinstance(calls, tuple) else (calls,) if calls else ()
-        files = [
-            Path(each.__code__.co_filename).resolve()
-            for each in (function, *(kernel.py_func for kernel in called))
-        ]
         if numba.config.DISABLE_JIT:  # by NUMBA_DISABLE_JIT, as in a debugger
             return function
-        return _Dispatcher(function, None, _OPTIONS | options, cache_root() / _folder(*files))
+        return _Dispatcher(function, None, _OPTIONS | options, called)
 
     return decorate if function is None else decorate(function)
 
@@ -108,20 +88,34 @@ def rebuilt(kernel: Kernel, calls: tuple[Kernel, ...], **functions: Kernel) -> K
 
 
 class _Dispatcher(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
-    """A compiled function as Python calls it; other kernels call its `inner`."""
+    """A compiled function as Python calls it; other kernels call its `inner`.
+
+    Its place in the cache is found at the first call: most kernels of a process are never called.
+    """
 
     def __init__(
         self,
         py_func: Callable[..., Any],
         locals: Mapping[str, Any] | None = None,
         targetoptions: Mapping[str, Any] | None = None,
-        folder: Path | None = None,  # of its cache
+        calls: tuple[Kernel, ...] | None = None,  # as of njit; None: its code is not kept
     ):
         super().__init__(py_func, locals, targetoptions)
-        self._folder = folder
-        self._claimed = None if folder is None else ClaimedCache(py_func, folder)
-        if self._claimed is not None:
-            self._cache = self._claimed  # as Numba's enable_caching()
+        self._calls, self._made_ns = calls, time.time_ns()
+        del self._cache  # Numba's, which keeps nothing
+
+    @functools.cached_property
+    def _cache(self) -> NoCache | ClaimedCache:  # as Numba's
+        return NoCache() if self._folder is None else ClaimedCache(self.py_func, self._folder)
+
+    @functools.cached_property
+    def _folder(self) -> Path | None:
+        """The folder of its cache; None if a source has changed since it was read."""
+        if self._calls is None:
+            return None
+        functions = (self.py_func, *(kernel.py_func for kernel in self._calls))
+        files = [Path(function.__code__.co_filename).resolve() for function in functions]
+        return folder_of(cache_root(), files, self._made_ns)
 
     @functools.cached_property
     def inner(self) -> CPUDispatcher:
@@ -145,8 +139,7 @@ class _Dispatcher(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         try:
             return super().compile(sig)
         finally:
-            if self._claimed is not None:
-                self._claimed.release()
+            self._cache.release()
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:  # as Numba's
         try:
@@ -157,54 +150,3 @@ class _Dispatcher(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
 
 def _passed_over(*args: object, **kws: object) -> None:
     """Stands for a kernel that another process compiles."""
-
-
-@functools.cache
-def _folder(*paths: Path) -> str:
-    return f"{paths[0].stem}-{_digest(frozenset().union(*map(_closure, paths)))}"
-
-
-def _sources() -> list[Path]:
-    """Every Python file of the workspace, which may be beside other packages."""
-    packages = sorted(folder for folder in SRC.iterdir() if _is_ours(folder.name))
-    return [path for folder in packages for path in sorted(folder.rglob("*.py"))]
-
-
-def _is_ours(module: str) -> bool:
-    """Whether a module is of the workspace, by the name of its package."""
-    return module.startswith("xtdrone") or module.split(".")[0] == "sensor_models"
-
-
-def _digest(paths: Iterable[Path], also: str = "") -> str:
-    digest = hashlib.sha1(f"{numba.__version__} {llvmlite.__version__} {also}".encode())
-    for path in sorted(paths):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _closure(path: Path) -> frozenset[Path]:
-    """The file and all files below src/ that it imports, directly or not."""
-    files: set[Path] = set()
-    waiting = [path]
-    while waiting:
-        here = waiting.pop()
-        if here not in files:
-            files.add(here)
-            waiting += _imports(here)
-    return frozenset(files)
-
-
-@functools.cache
-def _imports(path: Path) -> tuple[Path, ...]:
-    files: list[Path] = []
-    for name, names in _IMPORT.findall(path.read_bytes()):
-        module = name.decode()
-        dots = len(module) - len(module.lstrip("."))
-        if not dots and not _is_ours(module):
-            continue
-        base = path.parents[dots - 1] if dots else SRC
-        target = base.joinpath(*filter(None, module.lstrip(".").split(".")))
-        candidates = [target.with_suffix(".py")] if target != base else []
-        candidates += [target / f"{name}.py" for name in re.findall(r"\w+", names.decode())]
-        files += [candidate for candidate in candidates if candidate.is_file()]
-    return tuple(files)

@@ -15,9 +15,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+import numpy as np
+from llvmlite import binding, ir
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, _CacheLocator
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
+from numba.np import numpy_support
 
 _DAMAGED = (
     pickle.UnpicklingError,
@@ -99,8 +102,50 @@ class _Kept(CompileResultCacheImpl):  # type: ignore[misc]  # as above
         return super().rebuild(target_context, payload)
 
 
+class _Standalone(_Kept):
+    """Keeps kernels that Python calls and that no other kernel calls.
+
+    The half of a kept kernel from which others inline it takes as long to read as the rest.
+    """
+
+    def reduce(self, result: Any) -> Any:  # as Numba's
+        """What is kept of a kernel: instead of that half, one that only has its symbols."""
+        (name, kind, (code, _)), description, *rest = super().reduce(result)
+        return (name, kind, (code, _symbols_of(description))), description, *rest
+
+
+def _symbols_of(description: Any) -> bytes:  # Numba's of a function
+    """Bitcode that defines the symbols of a kernel, as functions that end the process."""
+    module, nothing = ir.Module(), ir.FunctionType(ir.VoidType(), ())
+    module.triple = binding.get_process_triple()
+    trap = ir.Function(module, nothing, "llvm.trap")
+    for name in (
+        description.llvm_func_name,
+        description.llvm_cpython_wrapper_name,
+        description.llvm_cfunc_wrapper_name,
+    ):
+        builder = ir.IRBuilder(ir.Function(module, nothing, name).append_basic_block())
+        builder.call(trap, ())
+        builder.unreachable()
+    bitcode: bytes = binding.parse_assembly(str(module)).as_bitcode()
+    return bitcode
+
+
+class NoCache(NullCache):  # type: ignore[misc]  # as above
+    """Keeps nothing."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:  # as Numba's
+        """Returns nothing; the kernel is compiled."""
+        _load_language()
+
+    def release(self) -> None:
+        """Does nothing, since nobody waits for what is not kept."""
+
+
 class KernelCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
     """The cache of one kernel, which survives damaged files and a full disk."""
+
+    _keeps: type[_Kept] = _Kept
 
     def __init__(self, function: Callable[..., Any], folder: Path, use: str = ""):
         """Keeps a kernel in a folder.
@@ -111,7 +156,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
             use: Tells apart what one function is compiled for.
         """
 
-        class Implementation(_Kept):
+        class Implementation(self._keeps):  # type: ignore[misc,name-defined]  # Numba's way
             _locator_classes = (_Locator(folder, use),)
 
         self._impl_class = Implementation
@@ -158,7 +203,12 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
 
 
 class ClaimedCache(KernelCache):
-    """The cache of a kernel that one process compiles for all that need it at the time."""
+    """The cache of a kernel that Python calls.
+
+    One process compiles it for all that need it at the time.
+    """
+
+    _keeps = _Standalone
 
     def __init__(self, function: Callable[..., Any], folder: Path):
         super().__init__(function, folder)
@@ -201,6 +251,20 @@ class ClaimedCache(KernelCache):
             return False  # a disk without locks
         self._claim = claim
         return True
+
+
+def _remember_record_types() -> None:
+    """Lets Numba find the type of a record once; it would do so for each array of a call."""
+
+    @functools.cache
+    def known(dtype: "np.dtype[np.void]", is_aligned: bool) -> Any:  # Numba's type
+        return find(dtype)
+
+    find = numpy_support.from_struct_dtype
+    numpy_support.from_struct_dtype = lambda dtype: known(dtype, dtype.isalignedstruct)
+
+
+_remember_record_types()
 
 
 @functools.cache

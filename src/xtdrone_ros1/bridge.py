@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 import rosgraph
 import rospy
-import yaml
 from std_srvs.srv import Trigger, TriggerResponse
 
 import xtdrone_mavros
 from sensor_models.frame_names import frame_name
 from xtdrone_core import ControlError
+from xtdrone_core.files import read_yaml
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.control_link import ControlClient
@@ -289,7 +289,7 @@ def run(args: argparse.Namespace) -> None:
     bag = recorder.begin(status["folder"], args.topics) if args.record else None
     if args.link != "none":
         link = FleetLink(len(names), args.link, ports.Ports(args.instance))
-        defaults = yaml.safe_load(_PARAMETERS.read_text())
+        defaults = read_yaml(_PARAMETERS, "parameters")
         host = RosHost(tops)
         with registered_together():
             bridge = Bridge(names, link, host)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from rosbags.serde import SerdeError
 
 import xtdrone_mavros
+from xtdrone_core.files import read_yaml
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_mavros.bridge import Bridge
 from xtdrone_mavros.inputs import SUBSCRIPTIONS
@@ -56,7 +56,7 @@ class Mavros:
         self._parameters: dict[str, dict[str, Any]] = {}
         self._later: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._bridge = Bridge(names, link, self)
-        given = yaml.safe_load(_PARAMETERS.read_text())
+        given = read_yaml(_PARAMETERS, "parameters")
         for vehicle in self._bridge.vehicles:
             vehicle.use_parameters(given)
             for row in SUBSCRIPTIONS:

@@ -26,9 +26,9 @@ from xtdrone_core.runs.parent import tied
 from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_core.vehicle import Propeller, Surface, Wheel
 from xtdrone_dynamics import progress
-from xtdrone_dynamics.compiled import stamp_of_sources, state_of_sources
 from xtdrone_dynamics.kernel_cache import cache_root, passing_over_taken
 from xtdrone_dynamics.lane_numbers import LANES
+from xtdrone_dynamics.sources import stamp_of_sources, state_of_sources
 
 from .errors import EngineError
 from .simulation import STEP_US, Simulation

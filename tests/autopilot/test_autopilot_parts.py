@@ -47,9 +47,11 @@ def test_the_documented_example_flies_a_square(examples):
         "velocity_control": "my_velocity_control:Gentle",
     }
     corners = []
-    agent = SquareAgent(2, on_event=lambda t, name, **values: corners.append((name, values)))
+    agent = SquareAgent(
+        1, hold=0.5, on_event=lambda t, name, **values: corners.append((name, values))
+    )
     simulation = Simulation(
-        Scenario(fleet("iris", 2), speed=0.0, gps="rtk", **names), agent=agent, links=False
+        Scenario(fleet("iris", 1), speed=0.0, gps="rtk", **names), agent=agent, links=False
     )
     errors, tilts = [], []
 
@@ -75,10 +77,9 @@ def test_parts_are_named_on_the_command_line_and_kept_in_the_run_folder(runs, ex
     assert (
         main(
             [
-                "fly",
-                "square",
-                "--gps",
-                "rtk",
+                "sim",
+                "--duration",
+                "0.5",
                 "--estimator",
                 "my_estimator:Complementary",
                 "--mixer",

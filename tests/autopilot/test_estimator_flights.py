@@ -1,5 +1,6 @@
 """The estimator on prescribed flights with our sensor models: errors, consistency, failures."""
 
+import functools
 import math
 
 import numpy as np
@@ -19,11 +20,17 @@ from xtdrone_dynamics.constants import GRAVITY
 BIAS = {"rtk": (0.05, 0.05, 0.08), "m8n": (1.0, 1.0, 1.5)}  # of the presets, (E, N, U) [m]
 
 
+@functools.cache
+def flown(name, gps):
+    """What several tests look at: the Ekf and its Log."""
+    return fly(flights.FLIGHTS[name], 45, suite=sensors(N, gps, seed=4))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("gps", BIAS)
 @pytest.mark.parametrize("name", flights.FLIGHTS)
 def test_position_is_as_good_as_the_receiver(name, gps):
-    ekf, log = fly(flights.FLIGHTS[name], 45, suite=sensors(N, gps))
+    ekf, log = flown(name, gps)
     # Pooled over few vehicles with one slow bias each, the sample's spread is a fifth.
     assert np.all(rms(log["pos"]) < 1.3 * np.array(BIAS[gps]))
     assert np.all(rms(log["vel"]) < (0.04 if gps == "rtk" else 0.1))
@@ -36,7 +43,7 @@ def test_position_is_as_good_as_the_receiver(name, gps):
 @pytest.mark.parametrize("gps", BIAS)
 @pytest.mark.parametrize("name", flights.FLIGHTS)
 def test_errors_stay_within_three_sigma(name, gps):
-    _, log = fly(flights.FLIGHTS[name], 45, suite=sensors(N, gps, seed=4))
+    _, log = flown(name, gps)
     for error, sigma in (("pos", "pos_std"), ("vel", "vel_std"), ("turn", "att_std")):
         assert np.mean(np.abs(log[error]) < 3 * log[sigma]) >= 0.99
     # And the deviations are not simply huge.
@@ -177,7 +184,7 @@ def test_parameters_scale_the_tuning_of_each_vehicle():
 def test_parameters_act_within_a_second():
     suite, ekf, values = sensors(1), Ekf(1, ORIGIN, FIELD), ParameterStore(1).values
     deviations = []
-    for k, state in enumerate(flights.fleet_states(flights.hover, 14, 1)):
+    for k, state in enumerate(flights.states(flights.hover, 14)):
         if k == 2500:
             values["EKF2_GPS_V_NOISE"] = 3.0
         ekf.step(suite.step(state, state.t_us), values)

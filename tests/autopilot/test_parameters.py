@@ -29,7 +29,7 @@ def test_table():
     assert len(listed()) == 876 and list(table()) == sorted(table())
     assert list(listed())[619] == "MPC_XY_CRUISE" and list(listed())[870] == "VTO_LOITER_ALT"
     unlisted = set(dtype().names) - set(listed(kind=(MULTICOPTER, STANDARD_VTOL)))
-    assert all(name.startswith(("GND_", "RDD_")) for name in unlisted)
+    assert all(name.startswith(("GND_", "RDD_", "LTEST_")) for name in unlisted)
     assert set(listed(True)) - set(listed()) == {"FW_LND_ANG", "MIS_TKO_LAND_REQ"}
     for p in table().values():
         assert len(p.name) <= 16 and p.active_min <= p.active_max

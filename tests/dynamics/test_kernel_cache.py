@@ -11,7 +11,7 @@ from numba import types
 from numba.core.registry import cpu_target
 
 from waiting import LIMIT_S
-from xtdrone_dynamics import compiled, kernel_cache
+from xtdrone_dynamics import compiled, kernel_cache, sources
 
 PROGRAM = """from xtdrone_dynamics.compiled import njit
 
@@ -105,12 +105,12 @@ def test_packages_beside_ours_do_not_count(tmp_path, monkeypatch):
     source.parent.mkdir()
     source.write_text("from xtdrone_dynamics.compiled import njit\nfrom other import number\n")
     (tmp_path / "other.py").write_text("number = 1\n")
-    monkeypatch.setattr(compiled, "SRC", tmp_path)
-    before = compiled.state_of_sources(), compiled.stamp_of_sources()
+    monkeypatch.setattr(sources, "SRC", tmp_path)
+    before = sources.state_of_sources(), sources.stamp_of_sources()
     (tmp_path / "other.py").write_text("number = 22\n")
-    assert (compiled.state_of_sources(), compiled.stamp_of_sources()) == before
+    assert (sources.state_of_sources(), sources.stamp_of_sources()) == before
     source.write_text("from xtdrone_dynamics.compiled import njit\n")
-    assert compiled.state_of_sources() != before[0] and compiled.stamp_of_sources() != before[1]
+    assert sources.state_of_sources() != before[0] and sources.stamp_of_sources() != before[1]
 
 
 @pytest.mark.slow
@@ -219,3 +219,50 @@ def test_two_threads_may_release_a_kernel_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "unlink", lambda path: released.append(cache.release()))
     cache.release()
     assert released == [None]
+
+
+CALLED = """import sys
+from xtdrone_dynamics.compiled import njit
+
+@njit
+def double(x):
+    return 2 * x
+
+@njit
+def quadruple(x):
+    return double(double(x))
+
+print(*[globals()[name](21) for name in sys.argv[1:]])
+"""
+
+
+@pytest.mark.slow
+def test_a_kernel_that_python_called_first_is_inlined_later(tmp_path):
+    """What is kept of it for Python has nothing to inline."""
+    program = tmp_path / "kernel.py"
+    program.write_text(CALLED)
+    for names in (["double"], ["double", "quadruple"], ["quadruple", "double"]):
+        done = subprocess.run(
+            [sys.executable, program, *names],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=True,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        )
+        assert done.stdout.split() == [{"double": "42", "quadruple": "84"}[name] for name in names]
+
+
+CHANGED = """import time
+from pathlib import Path
+
+began, source = time.time_ns(), Path(__file__)
+while source.stat().st_ctime_ns <= began:  # the clock of files has a period of milliseconds
+    source.touch()
+"""
+
+
+def test_a_kernel_whose_source_has_changed_since_is_not_kept(call, tmp_path):
+    (tmp_path / "kernel.py").write_text(PROGRAM.replace("print", CHANGED + "\nprint"))
+    assert call().stdout == "42\n"
+    assert not list((tmp_path / "cache").rglob("*.nbc"))

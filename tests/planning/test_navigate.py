@@ -36,9 +36,11 @@ def test_refusals_are_one_line(make, message):
 def test_a_vehicle_without_eyes_is_refused():
     agent = NavigateAgent(1)
     scenario = xd.Scenario(vehicles="iris", log="none")
-    with pytest.raises(XtdroneError, match="neither a depth camera nor a lidar"):
-        with xd.Simulation(scenario, agent=agent):
-            pass
+    with (
+        pytest.raises(XtdroneError, match="neither a depth camera nor a lidar"),
+        xd.Simulation(scenario, agent=agent),
+    ):
+        pass
 
 
 def test_several_goals_are_read():

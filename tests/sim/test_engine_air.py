@@ -441,7 +441,14 @@ def test_too_heavy_a_vehicle_says_so_and_has_no_hover():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in MULTIROTORS if not n.startswith("iris_")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=[] if n in ("iris", "tello", "octorotor") else [pytest.mark.long])
+        for n in MULTIROTORS
+        if not n.startswith("iris_")
+    ],
+)
 def test_vehicle_show_prints_figures_and_sensors_and_draws_the_rotors(tmp_path, capsys, name):
     picture = tmp_path / "layout.png"
     assert main(["vehicle", "show", name, "--out", str(picture)]) == 0

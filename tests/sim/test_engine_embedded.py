@@ -77,9 +77,19 @@ def test_a_tumbling_vehicle_keeps_energy_and_angular_momentum():
     assert np.linalg.norm(after[1] - momentum) < 1e-3 * np.linalg.norm(momentum)
 
 
+WORLDS = sorted({*resources.world_names()} - {"lake"})
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", resources.vehicle_names())
-@pytest.mark.parametrize("world", sorted({*resources.world_names()} - {"lake"}))
+@pytest.mark.parametrize(
+    "name, world",
+    [
+        # Each vehicle in one world, each world with several vehicles.
+        pytest.param(name, world, marks=[] if k % len(WORLDS) == m else [pytest.mark.long])
+        for k, name in enumerate(resources.vehicle_names())
+        for m, world in enumerate(WORLDS)
+    ],
+)
 def test_a_vehicle_at_z_0_stands_still(name, world):
     found = engine(VehicleSpec(name, "v", (0.0, 0.0, 0.0), 0.4), world=world)
     start = found.state.copy()

@@ -87,7 +87,10 @@ def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
 @pytest.mark.parametrize(
     "vehicle, rotor, wind",
     [
-        *(("typhoon_h480", rotor, "") for rotor in range(6)),
+        *(
+            pytest.param("typhoon_h480", rotor, "", marks=[pytest.mark.long] if rotor % 4 else [])
+            for rotor in range(6)
+        ),
         ("typhoon_h480", 3, "4,0,0"),
         ("octorotor", 5, ""),
     ],

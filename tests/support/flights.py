@@ -64,8 +64,8 @@ def steps(t):
 FLIGHTS = {flight.__name__: flight for flight in (hover, circles, steps)}
 
 
-def states(flight, seconds):
-    """Yields a flight's FleetState of one vehicle, step by step."""
+def states(flight, seconds, n=1):
+    """Yields the FleetState of n vehicles that fly alike, step by step: the same object."""
     t = np.arange(round(seconds / DT)) * DT
     pos, yaw = flight(t)
     vel = np.diff(pos, axis=0, prepend=pos[:1]) / DT
@@ -78,23 +78,12 @@ def states(flight, seconds):
     quat = turn.as_quat()
     rate = np.zeros((len(t), 3))
     rate[1:] = (turn[:-1].inv() * turn[1:]).as_rotvec() / DT
-    for k in range(len(t)):
-        yield _state(k * 4000, pos[k], quat[k], vel[k], rate[k], acc[k])
-
-
-def _state(t_us, pos, quat, vel, ang_vel, acc, n=1):
-    """n vehicles in one state."""
     state = FleetState.zeros(n, 4)
-    state.t_us = t_us
-    state.pos[:], state.quat[:], state.vel[:] = pos, quat, vel
-    state.ang_vel[:], state.acc[:] = ang_vel, acc
-    return state
-
-
-def fleet_states(flight, seconds, n):
-    """Yields the same for n vehicles that fly alike."""
-    for one in states(flight, seconds):
-        yield _state(one.t_us, one.pos, one.quat, one.vel, one.ang_vel, one.acc, n)
+    for k in range(len(t)):
+        state.t_us = k * 4000
+        state.pos[:], state.quat[:], state.vel[:] = pos[k], quat[k], vel[k]
+        state.ang_vel[:], state.acc[:] = rate[k], acc[k]
+        yield state
 
 
 def block(kind, pos=(0.0, 0.0, 0.0), quat=(0.0, 0.0, 0.0, 1.0), **tags):
@@ -118,25 +107,30 @@ class Log:
     """What an estimator believed in a flight, less the truth; every fifth step."""
 
     def __init__(self):
-        self.rows = {
-            name: [] for name in ("pos", "vel", "turn", "pos_std", "vel_std", "att_std", "ready")
-        }
+        names = "pos", "vel", "quat", "true_quat", "pos_std", "vel_std", "att_std", "ready"
+        self._rows = {name: [] for name in names}
 
     def add(self, ekf, state):
-        turn = Rotation.from_quat(ekf.quat) * Rotation.from_quat(state.quat).inv()
         for name, value in (
             ("pos", ekf.pos - state.pos),
             ("vel", ekf.vel - state.vel),
-            ("turn", turn.as_rotvec()),
+            ("quat", ekf.quat),
+            ("true_quat", state.quat),
             ("pos_std", ekf.pos_std),
             ("vel_std", ekf.vel_std),
             ("att_std", ekf.att_std),
             ("ready", ekf.ready),
         ):
-            self.rows[name].append(value.copy())
+            self._rows[name].append(value.copy())
 
     def __getitem__(self, name):
-        return np.array(self.rows[name])
+        """Rows (samples, n, ...) of a name; `turn` is the error of the attitude."""
+        if name != "turn":
+            return np.array(self._rows[name])
+        told, true = (
+            Rotation.from_quat(np.reshape(self[key], (-1, 4))) for key in ("quat", "true_quat")
+        )
+        return (told * true.inv()).as_rotvec().reshape(*np.shape(self._rows["quat"])[:2], 3)
 
 
 def fly(flight, seconds, n=N, suite=None, ekf=None, spoil=None, since=3.0, wind=None, **parameters):
@@ -150,7 +144,7 @@ def fly(flight, seconds, n=N, suite=None, ekf=None, spoil=None, since=3.0, wind=
     for name, value in parameters.items():
         values[name] = value
     log = Log()
-    for k, state in enumerate(fleet_states(flight, seconds, n)):
+    for k, state in enumerate(states(flight, seconds, n)):
         batch = suite.step(state, state.t_us, wind)
         if spoil:
             spoil(batch, k)

@@ -43,7 +43,8 @@ def script(mode, vehicle):
 
     Args:
         mode: A Mode.
-        vehicle: With send(message), wait(seconds, each), mode(), armed() and controls().
+        vehicle: With send(message), wait(seconds, each), mode(), armed(), controls() and, between
+            modes, stop(each).
 
     Returns:
         What is recorded of it.
@@ -79,7 +80,7 @@ def script(mode, vehicle):
             answer["controls"].append([round(float(value), 2) for value in vehicle.controls()])
         answer["stays"] = vehicle.mode() == mode
         command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 21196)
-        vehicle.wait(3.0, stick(0.0, 0.0))  # until it stands
+        vehicle.stop(stick(0.0, 0.0))
     return answer
 
 
@@ -89,6 +90,9 @@ class Embedded:
     def __init__(self, vehicle, world):
         self._flight = MissionFlight(vehicle, world=world).ready()
         self.send, self.wait = self._flight.send, self._flight.run
+
+    def stop(self, each):
+        """Does nothing: each mode has a vehicle of its own."""
 
     def mode(self):
         """The mode it is in."""
@@ -125,6 +129,10 @@ class Px4:
             if k % 5 == 0:
                 each()
             self._flight.station.step()
+
+    def stop(self, each):
+        """Waits until it stands, for the next mode."""
+        self.wait(3.0, each)
 
     def mode(self):
         """The mode of its last heartbeat."""

@@ -15,6 +15,7 @@ from xtdrone_core import Mode, Scenario
 from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.client import MavlinkClient, Refused
 from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.runs import snapshot as snapshot_files
 from xtdrone_core.scenario.vehicles import fleet, parse_vehicles
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_sim.simulation import Simulation
@@ -47,7 +48,11 @@ def contents(snapshot: Path) -> str:
     with zipfile.ZipFile(snapshot) as file:
         for name in file.namelist():
             data = file.read(name)
-            add(np.load(io.BytesIO(data)) if name.endswith(".npy") else np.frombuffer(data, "u1"))
+            add(
+                np.load(io.BytesIO(data), max_header_size=snapshot_files.MAX_HEADER)
+                if name.endswith(".npy")
+                else np.frombuffer(data, "u1")
+            )
     return found.hexdigest()
 
 
@@ -141,9 +146,9 @@ class Flight:
         if simulation.folder is not None or len(simulation.observers) > self._observers:
             begin(self)
             return self
-        path = Path(_SNAPSHOTS.name) / f"{len(_BEGUN)}.npz"
-        simulation.save(path)
-        key = (begin.__qualname__, repr(simulation.scenario), contents(path))
+        start = Path(_SNAPSHOTS.name) / "start.npz"
+        simulation.save(start)
+        key = (begin.__qualname__, repr(simulation.scenario), contents(start))
         if key in _BEGUN:
             path, said = _BEGUN[key]
             simulation.load(path)
@@ -151,6 +156,7 @@ class Flight:
             return self
         before = len(self.said)
         begin(self)
+        path = Path(_SNAPSHOTS.name) / f"{len(_BEGUN)}.npz"  # it may have called this function
         simulation.save(path)
         _BEGUN[key] = path, self.said[before:]
         return self

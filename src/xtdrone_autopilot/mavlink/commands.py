@@ -15,7 +15,6 @@ from xtdrone_core.modes import (
     NAV_STATES,
     ORBIT,
     POSITION_SLOW,
-    PRECISION_LANDING,
     VARIANTS,
     VTOL_TAKEOFF,
     Mode,
@@ -437,7 +436,7 @@ class Commands:
 
     @handles(mavlink.MAV_CMD_NAV_LAND_LOCAL)  # NAV_PRECLAND of PX4
     def _precision_land(self, link: Link, params: Sequence[float]) -> Answer:
-        return self._mode(link, Mode.LAND, shown=PRECISION_LANDING)
+        return self._mode(link, Mode.PRECLAND)
 
     @handles(mavlink.MAV_CMD_DO_GO_AROUND)
     def _go_around(self, link: Link, params: Sequence[float]) -> Answer:

@@ -142,6 +142,9 @@ LIMITED: dict[str, tuple[Limit, ...]] = {
         *_limits("FOLLOW_TARGET", "lat", "lon", "alt"),
         *_limits("FOLLOW_TARGET", "vel", may_be_unset=True),
     ),
+    "LANDING_TARGET": (
+        *_limits("LANDING_TARGET", "x", "y", "z", "angle_x", "angle_y", may_be_unset=True),
+    ),
     "LOCAL_POSITION_NED": (*_limits("LOCAL_POSITION_NED", "x", "y", "z", "vx", "vy", "vz"),),
     "ATTITUDE_QUATERNION": (
         *_limits("ATTITUDE_QUATERNION", "q1", "q2", "q3", "q4", maximum=_UNIT_LENGTH),

@@ -26,7 +26,6 @@ NOT_TAKEN = {
     "HIL_RC_INPUTS_RAW": "send MANUAL_CONTROL",
     "HIL_SENSOR": _HIL,
     "HIL_STATE_QUATERNION": _HIL,
-    "LANDING_TARGET": "no target is landed on: 'xtdrone fly' has agents that do, else AUTO.LAND",
     "OBSTACLE_DISTANCE": _AVOIDANCE,
     "OPTICAL_FLOW_RAD": _FLOW,
     "PARAM_MAP_RC": "there is no remote control: send PARAM_SET",

@@ -21,6 +21,7 @@ from ..control.vector import thrust_newtons
 from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..modes.follow_target import FollowTarget
+from ..navigation.landing_target import LandingTargets
 from ..navigation.offboard import Offboard
 from ..safety.failures import STICKS, Failures
 from ..state.clock import StepClock
@@ -32,6 +33,7 @@ from .fields import ATTITUDE_IGNORE, THRUST_BODY, THRUST_IGNORE, given
 from .links import Link
 
 _SAME_CLOCK_US = 50_000  # offset within which the other end has simulated time itself [us]
+_LONGEST_DELAY_US = 1_000_000  # of a landing target; older ones are of another clock [us]
 _FORCE = 512  # bit of the type mask of position targets
 _HEADER = 10  # bytes of a MAVLink 2 frame before its payload
 _NOTHING = "its type mask leaves nothing to follow"
@@ -50,6 +52,7 @@ class SetPointMessages:
         estimator: Estimator,
         offboard: Offboard,
         follow: FollowTarget,
+        landing_targets: LandingTargets,
         failures: Failures,
         take_pose: Callable,
         clock: StepClock,
@@ -62,7 +65,8 @@ class SetPointMessages:
             status: (N,) of VEHICLE_STATUS.
             estimator: Its state.
             offboard: Takes set-points.
-            follow: Takes targets.
+            follow: Takes targets to follow.
+            landing_targets: Takes targets to land on.
             failures: Failures that a user injects.
             take_pose: Called as take_pose(i, t_us, pos, quat) with each pose from outside.
             clock: Time of the flight stack.
@@ -71,7 +75,7 @@ class SetPointMessages:
         """
         self._status, self._estimator, self._offboard = status, estimator, offboard
         self._follow, self._failures, self._take_pose = follow, failures, take_pose
-        self._clock, self._outbox = clock, outbox
+        self._clock, self._outbox, self._landing_targets = clock, outbox, landing_targets
         self._local_origins, self._origin = local_origins, local_origins.world
         self._nothing = SetPoints.empty(1).records[0]
 
@@ -264,6 +268,34 @@ class SetPointMessages:
         known = message.est_capabilities & 2 and np.isfinite(message.vel).all()
         vel = enu_ned(message.vel) if known else None
         self._follow.heard(link.vehicle, to_local_array(geo, *self._origin)[0], vel)
+
+    @receives("LANDING_TARGET")
+    def _landing_target(self, link: Link, message: MavlinkMessage) -> None:
+        """Takes a position in the frame LOCAL_NED, or the angles to a target, as PX4."""
+        i = link.vehicle
+        if not message.position_valid:
+            if not self._landing_targets.take_angles(i, message.angle_x, message.angle_y):
+                self._outbox.say_once(
+                    i,
+                    "LANDING_TARGET ignored: its angles need the distance to the ground of a range "
+                    "finder: mount one, or send a position (position_valid, frame LOCAL_NED)",
+                )
+        elif message.frame != mavlink.MAV_FRAME_LOCAL_NED:
+            self._outbox.say_once(
+                i, f"Landing target: coordinate frame {message.frame} unsupported\t"
+            )
+        elif np.isfinite((message.x, message.y, message.z)).all():
+            place = self._local_origins.to_world(
+                i, enu_ned(np.array([message.x, message.y, message.z]))
+            )
+            self._landing_targets.take_position(i, self._measured_us(link, message), place)
+
+    def _measured_us(self, link: Link, message: MavlinkMessage) -> int:
+        """Simulated time of a measurement; now where its clock is another."""
+        t_us, now = int(message.time_usec), self._clock.t_us
+        if link.clock_us is not None and abs(link.clock_us) > _SAME_CLOCK_US:
+            t_us = round(t_us + link.clock_us)
+        return t_us if 0 <= now - t_us <= _LONGEST_DELAY_US else now
 
 
 def _note_rates(status: Record, sticks: Sequence[float], seconds: float) -> None:

@@ -15,6 +15,7 @@ from ..interfaces import Estimator
 from ..navigation.mission import Missions
 from ..navigation.navigator import Navigator
 from ..navigation.orbit import Orbits
+from ..navigation.precision_landing import PrecisionLandings
 from ..parameters.store import ParameterStore
 from ..state.clock import StepClock
 from ..state.flight_state import FlightState, ModeTask
@@ -33,6 +34,7 @@ class ModeParts:
     estimator: Estimator
     navigator: Navigator
     orbits: Orbits
+    landings: PrecisionLandings
     missions: Missions
     flight: FlightState
     clock: StepClock

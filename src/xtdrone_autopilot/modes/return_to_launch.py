@@ -8,6 +8,7 @@ from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, NOT_VTOL, ROVER
 
+from ..navigation.precision_landing import OPPORTUNISTIC, REQUIRED
 from ..state.flight_state import ModeTask
 from ..state.outbox import INFO
 from ..state.vehicle_status import (
@@ -38,7 +39,7 @@ class Return(Memory, ModeTask):
         self._status, self._parameters = parts.status, parts.parameters
         self._estimator, self._navigator = parts.estimator, parts.navigator
         self._missions, self._request_transition = parts.missions, parts.request_transition
-        self._origin, self._outbox = parts.origin, parts.outbox
+        self._origin, self._outbox, self._landings = parts.origin, parts.outbox, parts.landings
         n = len(parts.status)
         self._stage = np.full(n, DONE, dtype=np.int8)  # next stage
         self._height = np.zeros(n)  # height of the way back, world z [m]
@@ -148,6 +149,9 @@ class Return(Memory, ModeTask):
             navigator.watch(i)
         elif stage == LAND:
             navigator.fly_to(i, target, TARGET_LAND, yaw=home_yaw)
+            precise = int(self._get(i, "RTL_PLD_MD"))
+            if precise in (OPPORTUNISTIC, REQUIRED):
+                self._landings.begin(i, precise)
             self._outbox.say(i, INFO, "RTL: land at destination\t")
         self._stage[i] = min(stage + 1, DONE)
 

@@ -340,7 +340,7 @@ class Missions(StoredItems, ModeTask):
         if item.command == VTOL_TAKEOFF:
             self.legs.leg(i, flown, item, self.legs.place(i, item), TARGET_POSITION)
         else:
-            self.legs.land(i, flown, self.legs.place(i, item))
+            self.legs.land(i, flown, item, self.legs.place(i, item))
 
     def landed(self, i: int) -> None:
         """Vehicle i has touched down."""

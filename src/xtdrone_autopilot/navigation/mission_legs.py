@@ -46,6 +46,7 @@ from .mission_items import (
 from .navigator import OPEN, Navigator
 
 _RADIUS = {LOITER_UNLIM: 2, LOITER_TIME: 2, LOITER_TO_ALT: 1}  # parameter with the radius
+_PRECISE = (1.0, 2.0)  # values of param2 of NAV_LAND: opportunistic, required
 _AT_CIRCLE = 1.0  # a turn begins this near to its circle [m]
 # Work on the current item: the item itself, a climb or an approach before it, a circle, or a turn
 # towards the course of a VTOL's transition, and the transition.
@@ -76,12 +77,18 @@ def _no_transition(i: int, state: int) -> None:
     """Without VTOLs there is none to make."""
 
 
+def _no_precision_landing(i: int, kind: int) -> None:
+    """It lands where the item says."""
+
+
 class MissionLegs:
     """Legs of a fleet.
 
     Attributes:
         on_transition: Called with a vehicle and its new state, HOVERS or ON_WINGS, where an item
             wants a transition.
+        on_precision_landing: Called with a vehicle and the precision land mode of its NAV_LAND, 1
+            or 2, where it begins to land.
     """
 
     def __init__(
@@ -104,6 +111,7 @@ class MissionLegs:
         self._navigator, self._origin, self._outbox = navigator, origin, outbox
         self._next_placed = next_placed
         self.on_transition: Callable[[int, int], None] = _no_transition
+        self.on_precision_landing: Callable[[int, int], None] = _no_precision_landing
 
     def fly(self, i: int, flown: Progress, item: Item) -> None:
         status = self._status[i]
@@ -115,7 +123,7 @@ class MissionLegs:
         elif item.command == VTOL_TAKEOFF and status["vehicle_type"] == MULTICOPTER:
             self._rise(i, flown, position)
         elif item.command in (LAND, VTOL_LAND):
-            self.land(i, flown, position)
+            self.land(i, flown, item, position)
         elif item.command == LOITER_TURNS:
             self._circle(i, flown, item, position)
         elif item.command == LOITER_TO_ALT:
@@ -205,7 +213,7 @@ class MissionLegs:
         flown.last = tuple(status["target"])
         self._navigator.watch(i, reach=status["reach"])
 
-    def land(self, i: int, flown: Progress, position: np.ndarray) -> None:
+    def land(self, i: int, flown: Progress, item: Item, position: np.ndarray) -> None:
         """Above the place first, at the height flown so far, then down."""
         status, pos = self._status[i], self._estimator.pos[i]
         radius = self._parameters.get(i, "NAV_ACC_RAD")
@@ -226,6 +234,8 @@ class MissionLegs:
             self._navigator.fly_to(
                 i, position, TARGET_LAND, previous=flown.last or OPEN, speed=flown.speed
             )
+            if item.command == LAND and not on_wings and item.params[1] in _PRECISE:
+                self.on_precision_landing(i, int(item.params[1]))
 
     def _rise(self, i: int, flown: Progress, position: np.ndarray) -> None:
         """VTOL_TAKEOFF: up in a hover to the height of its place."""

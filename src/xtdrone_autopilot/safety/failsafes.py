@@ -221,6 +221,7 @@ class Failsafes(Memory):
         under_way = action != Action.HOLD and status["mode"] == _MODE.get(action)
         # A vehicle that is landing already does not climb to return, as in PX4.
         under_way |= action == Action.RETURN and status["mode"] == Mode.LAND
+        under_way |= action in (Action.RETURN, Action.LAND) and status["mode"] == Mode.PRECLAND
         if action == Action.WARN or action <= self._level[i] or under_way:
             if action == Action.WARN:
                 self._tell_warning(i, condition)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.files import read_yaml
 from xtdrone_core.state import ExtraReadings
 
 from ..errors import AutopilotError
@@ -168,9 +169,7 @@ def topics() -> tuple[Topic, ...]:
     Raises:
         AutopilotError: The file names an unknown field or column, or sizes differ.
     """
-    import yaml  # here, because flights without a log need no YAML
-
-    rows = yaml.safe_load(Path(__file__).with_name("topics.yaml").read_text())
+    rows = read_yaml(Path(__file__).with_name("topics.yaml"), "topics")
     return tuple(topic_of(name, row) for name, row in rows.items())
 
 

@@ -23,6 +23,7 @@ from ..errors import XtdroneError, shown
 Value: TypeAlias = Any  # plain data: numbers, strings, arrays, and lists, sets or mappings of these
 VERSION = 1  # version of the file's layout
 _FORMAT = "xtdrone snapshot"
+MAX_HEADER = 1_000_000  # length of the description of an array; that of all parameters is long
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -228,7 +229,11 @@ def read(path: Path | str) -> tuple[dict[str, Any], dict[str, Any]]:
                 )
             names = [name for name in file.namelist() if name.startswith("arrays/")]
             arrays = [
-                np.load(io.BytesIO(file.read(f"arrays/{k}.npy")), allow_pickle=False)
+                np.load(  # type: ignore[call-arg]  # NumPy's annotations lack max_header_size
+                    io.BytesIO(file.read(f"arrays/{k}.npy")),
+                    allow_pickle=False,
+                    max_header_size=MAX_HEADER,
+                )
                 for k in range(len(names))
             ]
             return _decode(head["tree"], arrays), head["scenario"]

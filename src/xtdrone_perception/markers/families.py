@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xtdrone_core.errors import unknown_name
+from xtdrone_core.errors import shown, unknown_name
 
 from ..errors import PerceptionError, require
 
@@ -114,3 +114,22 @@ def descriptions() -> dict[str, str]:
 def _number(name: str) -> int:
     known = {"tag16h5": 30, "tag25h9": 35, "tag36h11": 587, "DICT_ARUCO_ORIGINAL": 1024}
     return known.get(name) or int(name.rpartition("_")[2])
+
+
+def parse(text: str) -> tuple[str, tuple[int, ...], float]:
+    """Reads FAMILY:ID,...:SIZE, such as tag36h11:0,1,2:0.8.
+
+    Returns:
+        The family, the numbers from the largest marker to the smallest, and the size of the
+        largest [m].
+
+    Raises:
+        PerceptionError: It is not of that form.
+    """
+    try:
+        family, numbers, size = text.split(":")
+        return family, tuple(int(number) for number in numbers.split(",")), float(size)
+    except ValueError:
+        raise PerceptionError(
+            f"'{shown(text)}' names no markers: give FAMILY:ID,...:SIZE, such as tag36h11:0,1,2:0.8"
+        ) from None

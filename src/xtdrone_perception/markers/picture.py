@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import PerceptionError
-from .families import Marker
+from .families import Marker, parse
 
 QUIET = 1  # white cells around the black square, which detectors need
 PIXELS = 1000  # side of a texture, a whole number for each cell; the renderer shows up to 1024
@@ -65,3 +65,13 @@ def draw(markers: Sequence[Marker], pixels: int = PIXELS) -> np.ndarray:
         within = np.flatnonzero((place >= 0) & (place < len(cells)))
         picture[np.ix_(within, within)] = 255 * cells[np.ix_(place[within], place[within])]
     return picture
+
+
+def nested_of(text: str) -> list[Marker]:
+    """Returns the nested markers that FAMILY:ID,...:SIZE names, see families.parse().
+
+    Raises:
+        PerceptionError: It is not of that form, or there are no such markers.
+    """
+    family, numbers, size = parse(text)
+    return nest(Marker(family, numbers[0], size), numbers[1:])

@@ -27,17 +27,19 @@ def plane(flight):
     return make
 
 
+def take_off(f):
+    f.autopilot.commander.take_off(0, NAN, f.simulation.t_us)
+    assert f.autopilot.commander.arm(0, f.simulation.t_us).accepted
+    f.wait(lambda: f.mode == Mode.LOITER, 20)
+    f.run(40)
+
+
 @pytest.fixture
 def aloft(plane):
     """A plane that loiters after AUTO.TAKEOFF."""
 
     def make(**scenario):
-        f = plane(**scenario)
-        f.autopilot.commander.take_off(0, NAN, f.simulation.t_us)
-        assert f.autopilot.commander.arm(0, f.simulation.t_us).accepted
-        f.wait(lambda: f.mode == Mode.LOITER, 20)
-        f.run(40)
-        return f
+        return plane(**scenario).once(take_off)
 
     return make
 

@@ -175,7 +175,7 @@ def test_no_motor_is_tested_while_armed_or_where_tests_are_off():
     "numbers, flown, seen, name",
     [
         ((3, 2), Mode.POSCTL, 0x2030000, "POSCTL"),
-        ((4, 9), Mode.LAND, 0x9040000, "AUTO.PRECLAND"),
+        ((4, 9), Mode.PRECLAND, 0x9040000, "AUTO.PRECLAND"),
         ((3, 1), Mode.POSCTL, 0x30000, "POSCTL"),
         ((4, 0), Mode.MISSION, 0x4040000, "AUTO.MISSION"),
     ],

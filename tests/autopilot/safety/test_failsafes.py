@@ -25,6 +25,13 @@ def says(f, *words):
     return any(all(word in text for word in words) for text in f.said)
 
 
+def set_and_take_off(f, **parameters):
+    """Sets them once it hovers, so that all tests go on from one take-off."""
+    f.take_off()
+    f.set(**parameters)
+    f.run(0.1)
+
+
 def away(f):
     f.autopilot.commander.reposition(0, np.array([15.0, 0, 5]), NAN, NAN, f.simulation.t_us)
 
@@ -64,19 +71,24 @@ def test_ground_station_that_comes_back_in_the_hold_ends_it(flight):
     assert f.mode == Mode.MISSION and says(f, "ground station is back")
 
 
+def lose_station(f):
+    """A hover in which no heartbeat comes for 4 s; the link counts as lost after 5 s."""
+    f.take_off()
+    heartbeat(f)
+    f.set(NAV_DLL_ACT=2, COM_DL_LOSS_T=5, RTL_RETURN_ALT=30.0)
+    f.run(4.0)
+
+
 LINK_ACTIONS = [(1, Mode.LOITER), (2, Mode.RTL), (3, Mode.LAND), (5, None), (6, None)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action, mode", LINK_ACTIONS)  # None: its rotors stop
 def test_data_link_loss(flight, action, mode):
-    f = flight()
-    f.take_off()
-    heartbeat(f)
-    f.set(NAV_DLL_ACT=action, COM_DL_LOSS_T=10, RTL_RETURN_ALT=30.0)
-    f.run(1.0, lambda: heartbeat(f), 1)
+    f = flight().once(lose_station)
+    f.set(NAV_DLL_ACT=action)
     assert f.armed and not says(f, "no ground station")
-    f.run(18.5)
+    f.run(9.5)
     assert says(f, "no ground station")
     assert not f.armed if mode is None else f.mode == mode
 
@@ -85,8 +97,7 @@ def test_data_link_loss(flight, action, mode):
 @pytest.mark.parametrize("action, mode", LINK_ACTIONS)
 def test_manual_control_loss(flight, action, mode):
     f = flight()
-    f.set(NAV_RCL_ACT=action, RTL_RETURN_ALT=30.0)
-    f.take_off()
+    set_and_take_off(f, NAV_RCL_ACT=action, RTL_RETURN_ALT=30.0)
     sticks(f)
     assert f.set_mode(Mode.POSCTL).accepted
     f.run(2, lambda: sticks(f))
@@ -97,8 +108,7 @@ def test_manual_control_loss(flight, action, mode):
 
 def test_who_lands_already_does_not_return(flight):
     f = flight()
-    f.set(NAV_RCL_ACT=2, RTL_RETURN_ALT=30.0)
-    f.take_off()
+    set_and_take_off(f, NAV_RCL_ACT=2, RTL_RETURN_ALT=30.0)
     f.run(0.5, lambda: sticks(f))
     assert f.set_mode(Mode.LAND).accepted
     f.run(2)
@@ -122,14 +132,14 @@ def test_who_lands_already_does_not_return(flight):
 )
 def test_offboard_loss(flight, action, with_sticks, mode):
     f = flight()
-    f.set(
+    set_and_take_off(
+        f,
         COM_OBL_RC_ACT=action,
         RTL_RETURN_ALT=30.0,
         COM_OF_LOSS_T=0.5,
         COM_FAIL_ACT_T=2.0,
         COM_RCL_EXCEPT=4,
     )
-    f.take_off()
     f.target(mavlink.MAV_FRAME_LOCAL_NED, 0xDF8, z=-5.0)
     f.offboard()
     each = (lambda: sticks(f)) if with_sticks else None
@@ -166,8 +176,7 @@ def test_manual_control_loss_is_excepted_in_missions(flight):
 )
 def test_battery_low_critical_and_at_emergency_level(flight, action, critical, emergency):
     f = flight()
-    f.set(COM_LOW_BAT_ACT=action, RTL_RETURN_ALT=40.0)
-    f.take_off()
+    set_and_take_off(f, COM_LOW_BAT_ACT=action, RTL_RETURN_ALT=40.0)
     level = f.autopilot.battery.step
     drained = [0.5]
 
@@ -194,8 +203,7 @@ def test_battery_low_critical_and_at_emergency_level(flight, action, critical, e
 )
 def test_distance_limits_of_the_geofence(flight, name, target):
     f = flight()
-    f.set(**{name: 12.0, "GF_ACTION": 3, "COM_FAIL_ACT_T": 0.0})
-    f.take_off()
+    set_and_take_off(f, **{name: 12.0, "GF_ACTION": 3, "COM_FAIL_ACT_T": 0.0})
     f.autopilot.commander.reposition(0, np.array(target), NAN, NAN, f.simulation.t_us)
     f.run(8)
     assert f.mode == Mode.RTL and says(f, "geofence broken", f"{name} allows 12 m")
@@ -215,8 +223,7 @@ def test_distance_limits_of_the_geofence(flight, name, target):
 )
 def test_actions_of_the_geofence(flight, action, mode):
     f = flight()
-    f.set(GF_MAX_HOR_DIST=8.0, GF_ACTION=action, COM_FAIL_ACT_T=0.0)
-    f.take_off()
+    set_and_take_off(f, GF_MAX_HOR_DIST=8.0, GF_ACTION=action, COM_FAIL_ACT_T=0.0)
     f.upload([f.item(16, 40, 0, 5.0)])
     assert f.set_mode(Mode.MISSION).accepted
     f.run(6)
@@ -237,8 +244,9 @@ def test_flight_that_lasts_too_long_returns(flight):
 @pytest.mark.parametrize("action, mode", [(1, Mode.LOITER), (3, Mode.RTL), (5, Mode.LAND)])
 def test_wind_above_its_limits(flight, action, mode):
     f = flight()
-    f.set(COM_WIND_WARN=5.0, COM_WIND_MAX=8.0, COM_WIND_MAX_ACT=action, COM_FAIL_ACT_T=0.0)
-    f.take_off()
+    set_and_take_off(
+        f, COM_WIND_WARN=5.0, COM_WIND_MAX=8.0, COM_WIND_MAX_ACT=action, COM_FAIL_ACT_T=0.0
+    )
     wind = f.autopilot.estimator.wind
     wind[0] = 0.0, 6.0  # as a pitot tube would tell it
     f.run(0.2)
@@ -281,8 +289,7 @@ def test_sys_status_tells_of_sensors_as_px4_does(flight):
 
 def test_geofence_that_predicts_is_not_left(flight):
     f = flight()
-    f.set(GF_PREDICT=1, GF_ACTION=2, MPC_XY_CRUISE=10.0)
-    f.take_off()
+    set_and_take_off(f, GF_PREDICT=1, GF_ACTION=2, MPC_XY_CRUISE=10.0)
     corners = [(-30, -30), (40, -30), (40, 30), (-30, 30)]
     f.upload([f.item(5001, x, y, 0.0, (4.0, 0, 0, 0)) for x, y in corners], FENCE)
     f.autopilot.commander.reposition(0, np.array([100.0, 0, 5]), NAN, NAN, f.simulation.t_us)
@@ -345,8 +352,7 @@ def test_estimator_failure_stops_the_rotors(flight):
 def test_attitude_failure_terminates_only_without_the_circuit_breaker(flight):
     for breaker in (121212, 0):
         f = flight()
-        f.set(CBRK_FLIGHTTERM=breaker)
-        f.take_off()
+        set_and_take_off(f, CBRK_FLIGHTTERM=breaker)
         thrust = 0.5
         quat = [math.cos(0.7), math.sin(0.7), 0.0, 0.0]  # 80 degrees to the right
 
@@ -367,8 +373,7 @@ def test_attitude_failure_terminates_only_without_the_circuit_breaker(flight):
 def test_actions_on_rotor_failure(action, mode):
     f = MissionFlight(vehicle="octorotor").ready()
     try:
-        f.set(CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=action, RTL_RETURN_ALT=30.0)
-        f.take_off()
+        set_and_take_off(f, CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=action, RTL_RETURN_ALT=30.0)
         f.send(
             mavlink.MAVLink_command_long_message(
                 1,
@@ -396,8 +401,7 @@ def test_actions_on_rotor_failure(action, mode):
 def test_rotor_failure_is_found(vehicle, motor):
     f = MissionFlight(vehicle=vehicle).ready()
     try:
-        f.set(COM_ACT_FAIL_ACT=4)
-        f.take_off()
+        set_and_take_off(f, COM_ACT_FAIL_ACT=4)
         f.run(1)
         assert not says(f, "has failed")
         f.send(
@@ -424,8 +428,7 @@ def test_rotor_failure_is_found(vehicle, motor):
 def test_octorotor_flies_on_without_a_failed_rotor():
     f = MissionFlight(vehicle="octorotor").ready()
     try:
-        f.set(CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=2)
-        f.take_off()
+        set_and_take_off(f, CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=2)
         f.send(
             mavlink.MAVLink_command_long_message(
                 1,
