@@ -168,6 +168,19 @@ def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicl
     assert agent.goals_reached()["waypoints"] == (1, 3)
 
 
+def test_vehicles_without_a_mission_are_named_at_once(capsys):
+    """Not only when the time is over; those that have one are not named."""
+    agent = MissionAgent(3)
+    agent.health = lambda: [{"waypoints": (0, count)} for count in (0, 4, 0)]
+    yes, zeros = np.ones(3, dtype=bool), np.zeros((3, 3))
+    modes = np.full(3, Mode.LOITER)
+    ready = Estimates(0, zeros, np.zeros((3, 4)), zeros, zeros, ~yes, yes, modes, yes)
+    for t_us in (0, 5_000_000):
+        agent.step(t_us, ready)
+    said = "vehicle 0, 2 has no mission: upload one within 60 s, or give --mission FILE"
+    assert capsys.readouterr().err.splitlines() == [said]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("vehicle", ["plane", "rover"])
 def test_what_returns_and_does_not_land_by_itself_ends_there(fly, vehicle):
