@@ -260,6 +260,13 @@ class FollowAgent(FlightAgent):
 
     def report(self, folder: Path | str) -> None:
         """Adds errors, losses and changes of identity to the summary, and prints them."""
+        metrics = self.errors()
+        run_folder.update_summary(Path(folder), **metrics)
+        for name, value in metrics.items():
+            print(f"{name}: {value}")
+
+    def errors(self) -> dict[str, Any]:
+        """Errors, losses and changes of identity, as plain data."""
         record = np.array(self._record).reshape(-1, 4)
         metrics: dict[str, Any] = {"follow_losses": self._losses, "follow_found": self._reacquired}
         if len(record):
@@ -269,9 +276,7 @@ class FollowAgent(FlightAgent):
                 "follow_place_error_m": round(float(record[:, 2].mean()), 3),
                 "follow_switches": int((np.diff(record[:, 3]) != 0).sum()),
             }
-        run_folder.update_summary(Path(folder), **metrics)
-        for name, value in metrics.items():
-            print(f"{name}: {value}")
+        return metrics
 
 
 class _Watcher(Observer):
