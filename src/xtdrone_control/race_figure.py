@@ -92,4 +92,4 @@ def draw_gates(axes: "Axes", track: Track) -> None:
                 axes.plot(*np.array([at - left, at + left])[:, :2].T, color=colour, lw=3)
             else:
                 axes.plot(*at[:2], "o", color=colour, ms=7, mfc="none")
-        axes.annotate(str(number), pos[:2], xytext=(5, 5), textcoords="offset points")
+        axes.annotate(str(number), gate.pos[:2], xytext=(5, 5), textcoords="offset points")
