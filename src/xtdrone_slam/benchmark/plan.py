@@ -209,9 +209,10 @@ def _conditions(data: dict[str, Any], base: Path) -> Iterator[Conditions]:
             name = path.parent.name if path.name == "dataset" else path.name
             flights.append((name, None, path))
     keys = [key for key in _LISTS if key in data]
-    fixed = {key: data[key] for key in ("gps", "vehicle") if key in data}
+    fixed: dict[str, Any] = {key: data[key] for key in ("gps", "vehicle") if key in data}
     for entry in _list(data.get("flights", [])):
-        options = FlightOptions(**{**fixed, **_flight(entry)})
+        given = {**fixed, **_flight(entry)}
+        options = FlightOptions(**given)
         flights.append((options.label, options, None))
     if not {"datasets", "flights"} & set(data) or keys:
         for values in itertools.product(*(_list(data[key]) for key in keys)):

@@ -1,5 +1,6 @@
 """A pose graph in the plane, solved by Gauss-Newton on sparse matrices."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,8 +61,8 @@ def optimised(poses: np.ndarray, edges: list[Edge]) -> np.ndarray:
             error = between(a, b) - edge.step
             error[2] = wrapped(error[2])
             scale = 1.0 / np.array(edge.deviations)
-            size = np.linalg.norm(scale * error)
-            scale *= np.sqrt(min(1.0, _KERNEL / size)) if size > 0.0 else 1.0
+            size = float(np.linalg.norm(scale * error))
+            scale *= math.sqrt(min(1.0, _KERNEL / size)) if size > 0.0 else 1.0
             slope = np.array([[0.0, 1.0], [-1.0, 0.0]]) @ rotation @ (b[:2] - a[:2])
             first = np.block([[-rotation, slope[:, None]], [np.zeros((1, 2)), -np.ones((1, 1))]])
             second = np.block([[rotation, np.zeros((2, 1))], [np.zeros((1, 2)), np.ones((1, 1))]])

@@ -27,7 +27,7 @@ def slot_of(keys: np.ndarray, key: int) -> int:
     """Returns the slot with a key, or the free one where it belongs; len(keys) is a power of 2."""
     mask = len(keys) - 1
     mixed = np.uint64(key) * _GOLDEN  # whose high bits depend on all three coordinates
-    slot = np.int64(mixed >> np.uint64(32)) & mask
+    slot = int(mixed >> np.uint64(32)) & mask
     while keys[slot] != EMPTY and keys[slot] != key:
         slot = (slot + 1) & mask
     return slot
