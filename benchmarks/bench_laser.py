@@ -43,7 +43,7 @@ def flown(name: str) -> tuple[dataset.Dataset, InertialOdometry | PlanarSlam, np
         slam.scan(t_us * 1e-6, points[:, :3], points[:, 3].astype(float))
         seconds.append(time.process_time() - begin)
         if isinstance(slam, PlanarSlam):
-            position, attitude = [*slam.pose[:2], 0.0], slam.attitude
+            position, attitude = np.array([*slam.pose[:2], 0.0]), slam.attitude
         else:
             position, attitude = slam.state.position, Rotation.from_matrix(slam.state.rotation)
         poses.append([t_us * 1e-6, *position, *attitude.as_quat()])
