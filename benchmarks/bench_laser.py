@@ -107,7 +107,7 @@ def main() -> None:
         )
         if args.pictures:
             args.pictures.mkdir(parents=True, exist_ok=True)
-            path = args.pictures / f"{name}.png"
+            path = args.pictures / f"{Path(name).name}.png"
             if isinstance(slam, PlanarSlam):
                 draw_grid(slam.grid(), poses[:, 1:3], path)
             else:
