@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import results
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import plot_style
@@ -47,6 +48,8 @@ def flown(name: str) -> tuple[dataset.Dataset, InertialOdometry | PlanarSlam, np
         else:
             position, attitude = slam.state.position, Rotation.from_matrix(slam.state.rotation)
         poses.append([t_us * 1e-6, *position, *attitude.as_quat()])
+    found = int(np.isfinite(poses).all(axis=1).sum())
+    results.Work().count("scans with a pose", found, len(scans))
     return recording, slam, np.array(poses), seconds[_WARM:]
 
 
