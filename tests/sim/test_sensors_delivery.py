@@ -177,7 +177,8 @@ def test_a_cloud_is_stamped_by_point_as_velodynes_driver_does():
     ranges[3, 0] = np.inf
     ((_, _, cloud),) = camera_messages.messages(sensor, 12_340_000, {"ranges": ranges})
     assert [(field["name"], field["offset"], field["datatype"]) for field in cloud["fields"]] == [
-        ("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7), ("ring", 16, 4), ("time", 18, 7),
+        ("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7), ("ring", 16, 4),
+        ("time", 18, 7),
     ]  # fmt: skip
     assert cloud["header"]["stamp"] == {"secs": 12, "nsecs": 240_000_000}  # of the first column
     kinds = {7: "<f4", 4: "<u2"}
