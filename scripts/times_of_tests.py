@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from processor_times import BUDGET_S, over_budget, read  # noqa: E402
+from recorded_times import TABLE  # noqa: E402
 from xtdrone_slam.benchmark.machine import describe  # noqa: E402
 
-TABLE = ROOT / "tests" / "TIMES.md"
 ROWS = 60
 INTRODUCTION = """# Processor time of the tests
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from processes import SimulationProcess
+from recorded_times import file_times
 from xtdrone_core.runs.ports import INSTANCES, VARIABLE, Ports, gazebo_master
 from xtdrone_sim.commands import running
 
@@ -32,32 +33,8 @@ settings.register_profile("random", deadline=None, suppress_health_check=[Health
 settings.register_profile("xtdrone", settings.get_profile("random"), derandomize=True)
 settings.load_profile("xtdrone")
 
-# Files that take longest. They begin first, so that none is left for a single worker at the end;
-# and kernels that many files need are compiled by one of them before the others begin.
-FIRST = (
-    "batch/test_batch_lanes",
-    "autopilot/vtol",
-    "ros/test_bridge_ros",
-    "ros/test_formation_ros",
-    "ros/test_slam_closed_loop",
-    "integration/test_examples",
-    "integration/test_faults",
-    "sim/test_simulation_state",
-    "sim/test_realistic_unchanged",
-    "autopilot/safety/test_failsafes",
-    "autopilot/test_rover_modes",
-    "autopilot/fixed_wing",
-    "autopilot/navigation/test_missions_as_px4",
-    "autopilot/test_autopilot_parts",
-    "formation/test_formation_schemes",
-    "gazebo/test_gazebo_ground",
-    "gazebo/test_gazebo_flights",
-    "integration/test_flight_state",
-    "integration/test_px4_texts",
-    "gym/test_learning",
-    "hostile/test_hostile",
-    "flight_controllers/px4/test_px4_link",
-)
+# It begins first: it compiles kernels that many files need.
+FIRST = "tests/batch/test_batch_lanes.py"
 
 
 def pytest_addoption(parser):
@@ -65,15 +42,20 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Puts the files in FIRST before the others; leaves the tests marked as long out."""
-    if not config.getoption("--long"):
+    """Leaves the tests marked as long out; files that take longest begin first.
+
+    So none of those is left for a single worker at the end.
+    """
+    with_long = config.getoption("--long")
+    if not with_long:
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in set(long)]
+    seconds = file_times(with_long)
 
     def rank(item):
-        name = item.nodeid.removeprefix("tests/")
-        return next((k for k, begin in enumerate(FIRST) if name.startswith(begin)), len(FIRST))
+        name = item.nodeid.partition("::")[0]
+        return name != FIRST, -seconds.get(name, 0.0)
 
     items.sort(key=rank)
 

@@ -187,6 +187,7 @@ class MissionAgent(BaseAgent):
         self._loitering_us = np.full(n, -1)  # time since which it is in AUTO.LOITER, -1 = it is not
         self._reached = np.zeros(n, dtype=int)  # waypoints
         self._ends_early = np.zeros(n, dtype=bool)  # said to do so
+        self._missing_said = False  # that vehicles have no mission
         self._start_us: int | None = None
         self._over_us = -1  # time at which the last mission was over, -1 = not yet
         self.health: Callable[[], Sequence[Mapping[str, Any]]] = list  # none is known
@@ -272,13 +273,26 @@ class MissionAgent(BaseAgent):
             which = ", ".join(map(str, np.flatnonzero(waiting)[:5]))
             raise XtdroneError(
                 f"vehicle {which} did not begin its mission within "
-                f"{self._time_out_us * 1e-6:g} s: its messages are in console/; "
-                "'xtdrone mission check FILE' checks the plan"
+                f"{self._time_out_us * 1e-6:g} s: give a plan with --mission FILE, which "
+                "'xtdrone mission check FILE' checks; its messages are in console/"
             )
         if estimates.ready.all() and t_us - self._asked_us >= _RETRY_US:
+            self._say_missing()
             out.mode[waiting] = Mode.MISSION
             out.arm[waiting & (estimates.mode == Mode.MISSION)] = ARM
             self._asked_us = t_us
+
+    def _say_missing(self) -> None:
+        """Prints once which vehicles have no mission yet."""
+        without = [str(i) for i, state in enumerate(self._states()) if not state["waypoints"][1]]
+        if without and not self._missing_said:
+            self._missing_said = True
+            print(
+                f"vehicle {', '.join(without[:5])} has no mission: upload one within "
+                f"{self._time_out_us * 1e-6:g} s, or give --mission FILE",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def _endless(self) -> XtdroneError:
         which = ", ".join(map(str, np.flatnonzero(~self._over)[:5]))

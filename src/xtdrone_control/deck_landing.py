@@ -12,6 +12,7 @@ from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, ROVER, vehicle_types
+from xtdrone_mpc.deck import DeckPilot
 
 _RETRY_US = 500_000  # time until a request that was not granted is repeated [us]
 _MAX_ERROR = 0.3  # horizontal error with which a descent begins [m]
@@ -46,6 +47,7 @@ class DeckLandingAgent(BaseAgent):
         "_steady_us",
         "_boarded_us",
         "_stopped_us",
+        "_pilots",
     )
 
     def __init__(
@@ -66,6 +68,13 @@ class DeckLandingAgent(BaseAgent):
         carry: Annotated[
             float, Option("time that they are carried on", unit="s", minimum=0.0, maximum=3600.0)
         ] = 5.0,
+        approach: Annotated[
+            str,
+            Option(
+                "by velocities above the carrier, or by sampling model predictive control",
+                choices=("velocity", "mppi"),
+            ),
+        ] = "velocity",
         time_out: Annotated[
             float, Option("of the whole flight", unit="s", minimum=10.0, maximum=3600.0)
         ] = 120.0,
@@ -73,7 +82,8 @@ class DeckLandingAgent(BaseAgent):
     ):
         """Prepares n vehicles; on_event(t_us, name, **values) is called at each event."""
         self.done = False
-        self._speed, self._height = speed, height
+        self._speed, self._height, self._by = speed, height, approach
+        self._pilots: list[DeckPilot] = []  # of each multirotor, by sampling
         self._carry_us, self._time_out_us = round(carry * 1e6), round(time_out * 1e6)
         self._on_event = on_event or (lambda t_us, name, **values: None)
         self._out = SetPoints.empty(n)
@@ -105,6 +115,9 @@ class DeckLandingAgent(BaseAgent):
                 f"{count} multirotors and {len(self._carriers)} rovers or boats of "
                 f"{len(kinds)} vehicles: give as many of each, such as 'rover; iris@-3,0'"
             )
+        if self._by == "mppi":
+            specs, seed = flight.scenario.vehicles, flight.scenario.seed
+            self._pilots = [DeckPilot(specs[i].type, seed=seed + i) for i in self._flyers.tolist()]
         self._stage = np.zeros(count, dtype=np.int8)
         self._steady_us = np.full(count, -1, dtype=np.int64)
         self._boarded_us = np.full(count, -1, dtype=np.int64)
@@ -190,12 +203,33 @@ class DeckLandingAgent(BaseAgent):
     def _follow(
         self, t_us: int, estimates: Estimates, out: SetPoints, k: int, i: int, j: int
     ) -> None:
+        if self._pilots:
+            self._sample(t_us, estimates, out, k, i, j)
+            return
         error = self._approach(t_us, estimates, out, i, j, self._height)
         if error > _MAX_ERROR:
             self._steady_us[k] = -1
         elif self._steady_us[k] < 0:
             self._steady_us[k] = t_us
         elif t_us - self._steady_us[k] >= _STEADY_US:
+            self._stage[k] = _DESCENDS
+            self._on_event(t_us, "descend", index=i)
+
+    def _sample(
+        self, t_us: int, estimates: Estimates, out: SetPoints, k: int, i: int, j: int
+    ) -> None:
+        """Flies multirotor i onto carrier j by the best of its futures, until it stands there."""
+        pilot = self._pilots[k]
+        rates, thrust = pilot.command(
+            estimates.pos[i],
+            estimates.quat[i],
+            estimates.vel[i],
+            estimates.ang_vel[i],
+            estimates.pos[j],
+            estimates.vel[j],
+        )
+        out.yaw[i], out.rates[i], out.force[i] = math.nan, rates, (0.0, 0.0, thrust)
+        if pilot.stands:
             self._stage[k] = _DESCENDS
             self._on_event(t_us, "descend", index=i)
 

@@ -102,11 +102,16 @@ class RaceAgent(FlightAgent):
         """Plans the flight along the scenario's track.
 
         Raises:
-            XtdroneError: It has none.
+            XtdroneError: It has none, or one whose gates move.
         """
         if not flight.scenario.track:
             raise XtdroneError("agent race needs a track: give --track NAME, such as eight")
         self._track = track = read_track(flight.scenario.track)
+        if track.moving:
+            raise XtdroneError(
+                f"gate {track.moving[0] + 1} of track '{track.name}' moves, and agent race flies "
+                "where it stands: fly it by agent mppi"
+            )
         self._asked = self._asked or track.laps
         smooth = Course(track, self._asked, self._speed, self._acceleration)
         self._course = smooth

@@ -14,6 +14,7 @@ from pathlib import Path
 CRASHED = 3  # a vehicle has crashed
 MISSED = 4  # none has, but the Agent reached less than it was asked for
 _SHOWN = 160  # characters of a given value in a message
+_ALIKE = 0.4  # likeness of names that begin alike, from 0 to 1
 _LISTED = 40  # names that a message lists; of more, the nearest
 
 
@@ -104,9 +105,16 @@ def unknown_name(what: str, given: object, allowed: Iterable[str], also: str = "
         The message.
     """
     names = sorted(allowed)
-    near = difflib.get_close_matches(str(given)[:_SHOWN], names, n=3)
+    near = _nearest(str(given)[:_SHOWN], names)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     choice = ", ".join(names) or "(none found)"
     if len(names) > _LISTED:
         choice = f"the {len(names)} that exist" + (f", such as {', '.join(near)}" if near else "")
     return f"unknown {what} '{shown(given)}': choose one of {choice}{also and ', or ' + also}{hint}"
+
+
+def _nearest(given: str, names: list[str]) -> list[str]:
+    """Returns at most three names like a given one, first those that begin as it does."""
+    begin_alike = [name for name in names if name[:2] == given[:2]]
+    near = difflib.get_close_matches(given, begin_alike, n=3, cutoff=_ALIKE)
+    return list(dict.fromkeys([*near, *difflib.get_close_matches(given, names, n=3)]))[:3]

@@ -16,10 +16,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from .errors import ScenarioError, shown, unknown_name
+from .errors import ScenarioError, one_line, shown, unknown_name
 
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")  # module:Class
 _OWN = "xtdrone"  # our distribution
@@ -117,6 +118,36 @@ def load_own(what: str, name: str) -> Any:  # whatever the module has under that
         ScenarioError: No such module, or it has no such name.
     """
     return _loaded(what, what, metadata.EntryPoint(name, name, ""))
+
+
+def load_from_file(what: str, path: Path, name: str) -> Any:  # whatever the file has under it
+    """Loads what a Python file has under a name; FILE.py:NAME on the command line.
+
+    Args:
+        what: Kind of thing in messages, for example "cost".
+        path: The file.
+        name: Of what it defines.
+
+    Raises:
+        ScenarioError: No such file, it fails, or it has no such name.
+    """
+    given = f"{shown(path)}:{shown(name)}"
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ScenarioError(
+            f"cannot load {what} '{given}': there is no Python file '{shown(path)}'"
+        )
+    module = module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # Numba asks for the module of what it compiles
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # raised by the user's file as it is run
+        raise ScenarioError(
+            f"cannot load {what} '{given}': {type(error).__name__} {one_line(str(error))}"
+        ) from error
+    if not hasattr(module, name):
+        raise ScenarioError(f"cannot load {what} '{given}': the file defines no '{shown(name)}'")
+    return getattr(module, name)
 
 
 def _loaded(what: str, kind: str, entry: metadata.EntryPoint) -> Any:  # as of load_own()

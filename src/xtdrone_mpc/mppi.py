@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xtdrone_batch.arrays import BatchState
 from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.runs.snapshot import Memory
@@ -32,7 +33,7 @@ class MppiSettings:
     horizon: int = 30  # actions
     noise: tuple[float, float, float, float] = (2.0, 2.0, 0.5, 0.1)  # rates [rad/s], thrust 0..1
     smoothness: float = 0.8  # correlation of the noise from one action to the next
-    temperature: float = 0.05  # over the spread of the costs: less is greedier
+    temperature: float = 0.3  # over the spread of the best tenth's costs: less is greedier
     max_rates: tuple[float, float, float] = (6.0, 6.0, 2.0)  # [rad/s]
 
 
@@ -97,10 +98,11 @@ class Mppi(Memory):
         mean: (H, 4) the actions that are planned: body rates [rad/s] and the common command of all
             rotors 0..1.
         hover: That command in hover.
+        actuator: (1, A) expected speeds of the rotors at the next decision [rad/s].
         best: Cost of the best future of the last decision.
     """
 
-    MEMORY = ("mean", "best", "_random")
+    MEMORY = ("mean", "actuator", "best", "_random")
 
     def __init__(
         self,
@@ -145,7 +147,7 @@ class Mppi(Memory):
         scaling = np.where(rotors, actuator["input_scaling"], 1.0)
         commands = (speed - actuator["zero_position_armed"]) / scaling
         self.hover = float(commands[rotors].mean())
-        self._speed = np.where(rotors, speed, 0.0)
+        self._hover_speed = np.where(rotors, speed, 0.0)
         self._seed = seed
         self.mean = np.empty((settings.horizon, 4))
         self.begin()
@@ -155,6 +157,7 @@ class Mppi(Memory):
         self.mean[:] = 0.0
         self.mean[:, 3] = self.hover
         self._random = np.random.default_rng(self._seed)
+        self.actuator = self._hover_speed.copy()
         self.best = np.nan
 
     def decide(
@@ -179,8 +182,8 @@ class Mppi(Memory):
         """
         self.mean[:-1] = self.mean[1:]
         tried = self._tried()
-        self.batch.start_from(pos, quat, vel, ang_vel, self._speed)
-        costs = self._costs(tried, references)
+        self.batch.start_from(pos, quat, vel, ang_vel, self.actuator)
+        costs, actuator = self._costs(tried, references)
         good = np.isfinite(costs)
         if not good.any():
             raise XtdroneError(
@@ -188,11 +191,14 @@ class Mppi(Memory):
                 "any state"
             )
         self.best = float(costs[good].min())
-        spread = max(float(costs[good].mean()) - self.best, 1e-9)
+        # Of the best tenth: futures that hit something cost so much that a mean would say nothing.
+        spread = max(float(np.quantile(costs[good], 0.1)) - self.best, 1e-9)
         weights = np.exp(
             -(np.where(good, costs, np.inf) - self.best) / (self._settings.temperature * spread)
         )
-        self.mean[:] = np.tensordot(weights / weights.sum(), tried, axes=(0, 0))
+        weights /= weights.sum()
+        self.mean[:] = np.tensordot(weights, tried, axes=(0, 0))
+        self.actuator[0] = weights @ actuator
         return self.mean[0].copy()
 
     def thrust(self, command: float) -> float:
@@ -216,11 +222,32 @@ class Mppi(Memory):
         )
         return tried
 
-    def _costs(self, tried: np.ndarray, references: np.ndarray) -> np.ndarray:
-        """Flies the sequences; returns their costs (K,)."""
-        total = np.zeros(len(tried))
+    def _costs(self, tried: np.ndarray, references: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Flies the sequences; returns their costs (K,), and actuators after the first action."""
+        total, actuator = np.zeros(len(tried)), np.empty(0)
         for k in range(tried.shape[1]):
             action = tried[:, k, None, :]
             state = self.batch.step(action)
-            self._add(state.pos, state.quat, state.vel, state.ang_vel, action, references[k], total)
-        return total
+            if k == 0:
+                actuator = state.actuator[:, 0].copy()
+            self._add_all(state, action, references[k], total)
+        return total, actuator
+
+    def _add_all(
+        self, state: BatchState, action: np.ndarray, reference: np.ndarray, total: np.ndarray
+    ) -> None:
+        """Adds the costs of a state of the batch to `total` (K,), on all threads."""
+
+        def add(first: int, last: int) -> None:
+            part = slice(first, last)
+            self._add(
+                state.pos[part],
+                state.quat[part],
+                state.vel[part],
+                state.ang_vel[part],
+                action[part],
+                reference,
+                total[part],
+            )
+
+        self.batch.threads.over(len(total), add)

@@ -47,6 +47,7 @@ LIDAR = LidarParameters(
     (0.0, 0.0, 0.0, 1.0),
     10.0,
     0.0,
+    0.0,
     90,
     -math.pi,
     math.pi,

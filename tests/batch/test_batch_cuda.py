@@ -97,8 +97,9 @@ def taken(device):
     clear = batch.add_camera(camera, channels=CHANNELS, vehicle=0)
     noisy = batch.add_camera(CameraParameters.pinhole(8, 6, 1.2, noise_stddev=0.01), vehicle=0,
                              channels=("depth", "image"), seed=1)
-    lidar = batch.add_lidar(LidarParameters((0, 0, 0.1), (0, 0, 0, 1), 10.0, 0.0, 8, -0.5, 0.5, 4,
-                                            -0.3, 0.1, 0.2, 40.0, 0.0, 0.01, 0.0), vehicle=0)
+    beams = LidarParameters((0, 0, 0.1), (0, 0, 0, 1), 10.0, 0.0, 0.0, 8, -0.5, 0.5, 4, -0.3, 0.1,
+                            0.2, 40.0, 0.0, 0.01, 0.0)
+    lidar = batch.add_lidar(beams, vehicle=0)
     clear.capture()
     noisy.capture()
     found = {name: np.array(array) for name, array in clear.images._asdict().items()}

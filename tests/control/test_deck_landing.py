@@ -8,22 +8,30 @@ from xtdrone_control.deck_landing import DeckLandingAgent
 from xtdrone_core import command
 from xtdrone_core.errors import XtdroneError
 
-CASES = {  # vehicles, world, wind, most distance from the carrier's centre in the end [m]
-    "rover": ("rover; iris@-4,3", "empty", "0,0,0", 0.4),
-    "rover in wind": ("rover; iris@-4,3", "empty", "4,3,0", 0.4),
-    "boats": ("boat; boat@0,12; iris@0,0,1.31; iris@0,12,1.31", "lake", "0,0,0", 0.4),
+CASES = {  # vehicles, world, wind, approach, most distance from the carrier's centre at the end [m]
+    "rover": ("rover; iris@-4,3", "empty", "0,0,0", "velocity", 0.4),
+    "rover in wind": ("rover; iris@-4,3", "empty", "4,3,0", "velocity", 0.4),
+    "rover by futures": ("rover; iris@-4,3", "empty", "4,3,0", "mppi", 0.6),
+    "boats": ("boat; boat@0,12; iris@0,0,1.31; iris@0,12,1.31", "lake", "0,0,0", "velocity", 0.4),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vehicles, world, wind, near", CASES.values(), ids=CASES)
-def test_it_lands_on_the_deck_and_is_carried_on(vehicles, world, wind, near):
+@pytest.mark.parametrize(
+    "vehicles, world, wind, approach, near",
+    [  # the first is the easiest
+        pytest.param(*case, id=name, marks=[pytest.mark.long] if name == "rover" else [])
+        for name, case in CASES.items()
+    ],
+)
+def test_it_lands_on_the_deck_and_is_carried_on(vehicles, world, wind, approach, near):
     events = []
     scenario = xd.Scenario(vehicles=vehicles, world=world, wind=wind)
     agent = DeckLandingAgent(
         scenario.n,
         speed=1.0,
         carry=4.0,
+        approach=approach,
         on_event=lambda t_us, name, **values: events.append((t_us, name)),
     )
     with xd.Simulation(scenario, agent=agent) as simulation:

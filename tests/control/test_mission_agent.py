@@ -78,11 +78,12 @@ def take_off():
             "2 of 3",
             "item 1 (MAV_CMD_NAV_WAYPOINT) has autoContinue false",
         ),
-        (
+        pytest.param(
             "iris",
             [stopping(plain(DELAY, 2)), item(LAND, 6, 9)],
             "1 of 2",
             "item 1 (MAV_CMD_NAV_DELAY) has autoContinue false",
+            marks=pytest.mark.long,
         ),
         (
             "iris",
@@ -111,7 +112,7 @@ def test_a_mission_that_stays_somewhere_is_ended_with_the_reason(fly, vehicle, i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vehicle", ["iris", "rover", "boat"])
+@pytest.mark.parametrize("vehicle", ["iris", "rover", pytest.param("boat", marks=pytest.mark.long)])
 def test_a_last_loiter_without_an_end_is_all_of_the_mission(fly, vehicle):
     first = take_off() if vehicle == "iris" else item(WAYPOINT, 4, 4, 0)
     status, _, out, _ = fly(vehicle, first, item(UNLIM, 12, 4, 5 if vehicle == "iris" else 0))
@@ -165,6 +166,19 @@ def test_where_a_mission_stays_the_vehicle_lands_or_is_disarmed_after_3_s(vehicl
     assert [values for name, values in events if name == "ends_early"] == [why]
     assert capsys.readouterr().err.count("ends early: mission item 1 has no end") == 1
     assert agent.goals_reached()["waypoints"] == (1, 3)
+
+
+def test_vehicles_without_a_mission_are_named_at_once(capsys):
+    """Not only when the time is over; those that have one are not named."""
+    agent = MissionAgent(3)
+    agent.health = lambda: [{"waypoints": (0, count)} for count in (0, 4, 0)]
+    yes, zeros = np.ones(3, dtype=bool), np.zeros((3, 3))
+    modes = np.full(3, Mode.LOITER)
+    ready = Estimates(0, zeros, np.zeros((3, 4)), zeros, zeros, ~yes, yes, modes, yes)
+    for t_us in (0, 5_000_000):
+        agent.step(t_us, ready)
+    said = "vehicle 0, 2 has no mission: upload one within 60 s, or give --mission FILE"
+    assert capsys.readouterr().err.splitlines() == [said]
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import pytest
 
 from xtdrone_autopilot.options import PARTS
 from xtdrone_core import Scenario, ScenarioError, command, registry
+from xtdrone_core.errors import unknown_name
 from xtdrone_core.scenario.vehicles import fleet
 
 METADATA = "Metadata-Version: 2.1\nName: somebodys\nVersion: 1\n"
@@ -87,6 +88,14 @@ def test_every_name_loads_and_has_a_line(group):
 def test_an_unknown_name_is_refused(name, said):
     with pytest.raises(ScenarioError, match=said):
         Scenario(fleet("iris", 1), engine=name)
+
+
+@pytest.mark.parametrize(
+    "given, meant", [("flight", "fly"), ("formations", "formation"), ("lsit", "list"), ("zzz", "")]
+)
+def test_a_name_that_begins_alike_is_meant_first(given, meant):
+    said = unknown_name("command", given, ["doctor", "fly", "formation", "list", "log"])
+    assert said.endswith(f"; did you mean '{meant}'?" if meant else "log")
 
 
 @pytest.mark.parametrize(

@@ -226,3 +226,36 @@ def test_way_points_that_are_refused(tmp_path, text, message):
         message = message.replace("gate 1", "gate 2")
     with pytest.raises(ScenarioError, match=message):
         read_track(path)
+
+
+def test_a_gate_that_moves_is_passed_where_it_is(tmp_path):
+    path = tmp_path / "swing.yaml"
+    path.write_text(
+        "gates: [{pos: [0, 0, 3], size: 1.0, move: [0, 2, 0], period: 4}, {pos: [9, 0, 3]}]"
+    )
+    track = read_track(path)
+    assert track.moving == (0,)
+    assert track.gates[0].displacement(1.0) == pytest.approx([0.0, 2.0, 0.0])
+    for aside, passed in ((2.0, True), (0.0, False)):
+        laps = Laps(track, 1)
+        found = [
+            passage
+            for t_us, x in ((900_000, -0.5), (1_000_000, 0.1), (1_100_000, 0.5))
+            for passage in laps.step(t_us, np.array([[x, aside, 3.0]]))
+        ]
+        assert [p.gate for p in found] == [0] * passed
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("{pos: [0, 0, 3], move: [0, 1]}", "move of track .* give 3 numbers"),
+        ("{pos: [0, 0, 3], move: [0, 1, 0], period: 0}", "period of track"),
+        ("{pos: [0, 0, 2], move: [0, 0, 1.5]}", "reaches 0.50 m into the ground"),
+    ],
+)
+def test_a_gate_that_cannot_move_so_is_refused(tmp_path, gate, message):
+    path = tmp_path / "swing.yaml"
+    path.write_text(f"gates: [{gate}, {{pos: [9, 0, 3]}}]")
+    with pytest.raises(ScenarioError, match=message):
+        read_track(path)

@@ -23,11 +23,11 @@ COURSE = plan_file.load(resources.root() / "docs/missions/course.plan").items
     [
         ("rover", "empty", 0.25),
         pytest.param("r1_rover", "empty", 0.01, marks=pytest.mark.long),
-        ("boat", "lake", 0.02),
+        pytest.param("boat", "lake", 0.02, marks=pytest.mark.long),
     ],
 )
 def test_a_course_is_driven_as_in_the_embedded_engine(vehicle, world, within):
-    """30 s in 3 m/s of wind: found 0.11 m, 0.001 m and 0.004 m."""
+    """20 s in 3 m/s of wind: in 30 s 0.11 m, 0.001 m and 0.004 m were found."""
     ways = []
     for engine in "embedded", "gazebo":
         f, rows = MissionFlight(vehicle, world=world, engine=engine, wind="mean=0,3,0"), []
@@ -35,9 +35,9 @@ def test_a_course_is_driven_as_in_the_embedded_engine(vehicle, world, within):
             f.autopilot.missions.load_items(0, COURSE)
             f.run(8)
             f.start()
-            f.run(30, lambda: rows.append(f.pos), rate=5)
+            f.run(20, lambda: rows.append(f.pos), rate=5)
         finally:
             f.simulation.close()
         ways.append(np.array(rows))
-    assert np.linalg.norm(ways[0][-1] - ways[0][0]) > 15.0
+    assert np.linalg.norm(ways[0][-1] - ways[0][0]) > 10.0
     assert np.linalg.norm(ways[0] - ways[1], axis=1).max() < within

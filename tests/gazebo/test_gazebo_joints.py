@@ -54,7 +54,10 @@ def flown(engine, fleet, swing, pace, seconds=2.0):
     return states
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",  # the next test has the arm, too
+    [pytest.param(name, marks=[pytest.mark.long] if name == "arm" else []) for name in COMMANDS],
+)
 def test_both_engines_agree_on_a_vehicle_whose_joints_move(opened, tmp_path, name):
     """Open loop for 2 s: places within 2 cm, attitudes within 0.02, joints within 2 mrad."""
     body, swing, pace = COMMANDS[name]

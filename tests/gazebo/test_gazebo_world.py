@@ -18,11 +18,18 @@ from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
 ONE_BODY = [name for name in resources.vehicle_names() if len(load_vehicle(name).bodies) == 1]
+WORLDS = resources.world_names()
 SCRIPT = resources.root() / "scripts" / "setup_gazebo.sh"
 
 
-@pytest.mark.parametrize("world", resources.world_names())
-@pytest.mark.parametrize("vehicle", ONE_BODY)
+@pytest.mark.parametrize(
+    "world, vehicle",
+    [  # each vehicle in one world, each world with several vehicles
+        pytest.param(world, vehicle, marks=[] if (k - m) % len(WORLDS) == 0 else [pytest.mark.long])
+        for m, world in enumerate(WORLDS)
+        for k, vehicle in enumerate(ONE_BODY)
+    ],
+)
 def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
     spec, model = VehicleSpec(vehicle, "one", (1.0, 2.0, 0.5), 0.3), load_vehicle(vehicle)
     text = world_sdf(load_world(world), (spec,), (model,), "/p.so", "/s", "/looks", 0.004)

@@ -116,8 +116,15 @@ def test_mellinger_turns_with_the_jerk_until_the_trajectory_ends():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vehicle", ["iris", "tilted_hexarotor"])
-@pytest.mark.parametrize("name", ["se3", "mellinger"])
+@pytest.mark.parametrize(
+    "name, vehicle",
+    [
+        ("se3", "iris"),
+        ("mellinger", "tilted_hexarotor"),
+        pytest.param("mellinger", "iris", marks=pytest.mark.long),
+        pytest.param("se3", "tilted_hexarotor", marks=pytest.mark.long),
+    ],
+)
 def test_a_vehicle_flies_a_circle_in_wind_and_lands(name, vehicle):
     assert rms_of_a_circle(vehicle, **dict.fromkeys(LOOPS, name)) < 0.3
 

@@ -74,7 +74,9 @@ def test_the_ground_is_no_disturbance():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vehicle", ["iris", "bicopter", "tilted_hexarotor"])
+@pytest.mark.parametrize(
+    "vehicle", ["iris", "bicopter", pytest.param("tilted_hexarotor", marks=pytest.mark.long)]
+)
 def test_a_vehicle_flies_a_circle_in_wind_and_lands(vehicle):
     assert rms_of_a_circle(vehicle, **INDI) < 0.2
 

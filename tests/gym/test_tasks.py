@@ -58,7 +58,15 @@ def test_a_seed_gives_the_same_bytes_whatever_the_number_of_environments(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vehicle", MULTIROTORS)
+@pytest.mark.parametrize(
+    "vehicle",  # the smallest, the largest and the usual one; the others by make test-long
+    [
+        pytest.param(
+            name, marks=[] if name in ("iris", "crazyflie", "heavy_lifter") else [pytest.mark.long]
+        )
+        for name in MULTIROTORS
+    ],
+)
 def test_every_multirotor_begins_each_task_free_of_others_and_of_objects(vehicle):
     for name, task in TASKS.items():
         tasks = TaskBatch(task, 16, vehicle=vehicle, seed=2)

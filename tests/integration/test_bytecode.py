@@ -18,6 +18,7 @@ def python(*words, **environment):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # compiles all that can be imported
 @pytest.mark.parametrize("command", [["--help"], ["fly", "--help"], ["list", "vehicles"]])
 def test_a_start_that_may_not_write_bytecode_compiles_no_module(kept, command):
     done = python("-v", "-m", "xtdrone", *command, PYTHONDONTWRITEBYTECODE="1", **kept)

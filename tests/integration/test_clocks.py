@@ -51,6 +51,7 @@ def test_a_paced_flight_keeps_its_speed(jumping, tmp_path):
 
 @needs_ros
 @pytest.mark.slow
+@pytest.mark.long  # the flight above is paced and timed out by the same clock
 def test_a_bridge_keeps_up(jumping, tmp_path):
     port = jumping.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     root = Path(os.environ.get("XTDRONE_ROOT") or SOURCE.parents[2])

@@ -117,7 +117,7 @@ def stop_for_a_while(pid):
     "word, status, ended",
     [
         ("nodes/simulation", 1, "unfinished"),
-        ("nodes/bridge", 1, "stopped"),
+        pytest.param("nodes/bridge", 1, "stopped", marks=pytest.mark.long),
         pytest.param("rosmaster", 1, "stopped", marks=pytest.mark.long),
     ],
 )
@@ -223,6 +223,7 @@ def test_a_px4_that_is_stopped_answers_again_and_one_that_is_killed_is_named(fli
 
 
 @pytest.mark.slow
+@pytest.mark.long  # test_gazebo_flights.py has the server that ends
 @pytest.mark.skipif(
     not (ROOT / ".setup/gazebo11/libxtdrone_lockstep.so").exists(),
     reason="Gazebo 11 is not set up here",

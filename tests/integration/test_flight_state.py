@@ -30,31 +30,29 @@ SAVED = {
 LONG = ("typhoon_h480", "heavy_lifter")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in SAVED]
+    "names",
+    [[name for name in SAVED if name not in LONG], pytest.param(LONG, marks=pytest.mark.long)],
+    ids=", ".join,
 )
-def test_a_saved_flight_goes_on_in_a_new_process_bit_for_bit(tmp_path, name):
-    at, end = SAVED[name]
-    whole = state_flights.fly(name, end, save=(at, tmp_path / "snapshot"))
-    subprocess.run(
-        [
-            sys.executable,
-            state_flights.__file__,
-            name,
-            str(end),
-            tmp_path / "snapshot",
-            tmp_path / "result",
-        ],
-        check=True,
-    )
-    rest = json.loads((tmp_path / "result").read_text())
-    assert rest["hashes"] == whole["hashes"] and len(whole["hashes"]) > 20
-    assert rest["logs"].keys() == whole["logs"].keys()
-    for vehicle, topics in rest["logs"].items():
-        assert len(topics) > 3
-        for topic, messages in topics.items():
-            assert whole["logs"][vehicle][topic][-len(messages) :] == messages, topic
-            assert len(messages) < len(whole["logs"][vehicle][topic])
+def test_saved_flights_go_on_in_a_new_process_bit_for_bit(tmp_path, names):
+    flights, words = {}, []
+    for name in names:
+        at, end = SAVED[name]
+        snapshot = tmp_path / f"{name}.snapshot"
+        flights[name] = state_flights.fly(name, end, save=(at, snapshot))
+        words += [name, str(end), snapshot, tmp_path / f"{name}.result"]
+    subprocess.run([sys.executable, state_flights.__file__, *words], check=True)
+    for name, whole in flights.items():
+        rest = json.loads((tmp_path / f"{name}.result").read_text())
+        assert rest["hashes"] == whole["hashes"] and len(whole["hashes"]) > 20, name
+        assert rest["logs"].keys() == whole["logs"].keys(), name
+        for vehicle, topics in rest["logs"].items():
+            assert len(topics) > 3, name
+            for topic, messages in topics.items():
+                assert whole["logs"][vehicle][topic][-len(messages) :] == messages, (name, topic)
+                assert len(messages) < len(whole["logs"][vehicle][topic]), (name, topic)
 
 
 class Paths(Observer):

@@ -45,6 +45,7 @@ def highest(ports):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # each process of `make test -n` has an instance of its own, beside the others
 def test_two_fleets_fly_at_once_and_neither_hears_the_other(simulate, tmp_path):
     first, second = PORTS, Ports(INSTANCES - 1)
     fleets = [

@@ -182,6 +182,7 @@ def test_parameters(pilot, system):
     assert "NAV_DLL_ACT" in names
 
 
+@pytest.mark.long  # as test_posctl_flies_with_the_sticks_and_stops_without, through mavsdk
 def test_manual_control_climbs(pilot, system):
     from mavsdk.plugins.manual_control import ManualControl
     from mavsdk.plugins.param import Param
@@ -231,6 +232,7 @@ def test_follow_me(pilot, system):
     on_ground(pilot)
 
 
+@pytest.mark.long  # as test_gps_loss_descends_level_and_lands, through mavsdk
 def test_failure_of_the_gps_ends_in_a_descent(pilot, system):
     from mavsdk.plugins.failure import Failure, FailureType, FailureUnit
 

@@ -12,6 +12,8 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 
 import times_of_tests
 
+import recorded_times
+
 SUPPORT = Path(processor_times.__file__).parent
 TESTS = """
 import subprocess, sys, time, pytest
@@ -54,6 +56,22 @@ def test_a_test_is_measured_by_what_it_and_its_processes_use(tmp_path):
     assert seconds[""] > 0.35
     assert seconds["test_sleeps"] < 0.2
     assert 0.35 < seconds["test_works"] < 0.8 and seconds["test_has_another_process_work"] > 0.35
+
+
+def test_the_table_tells_which_files_begin_first(tmp_path):
+    times = {
+        "tests/a/test_a.py::quick": {"s": 1.0, "mark": ""},
+        "tests/a/test_a.py::": {"s": 2.0, "mark": "fixtures"},
+        "tests/b/test_b.py::slow": {"s": 4.0, "mark": "slow"},
+        "tests/b/test_b.py::long": {"s": 8.0, "mark": "long"},
+    }
+    table = tmp_path / "TIMES.md"
+    assert recorded_times.file_times(False, table) == {}
+    table.write_text(times_of_tests.written(times))
+    found = {"tests/a/test_a.py": 3.0, "tests/b/test_b.py": 4.0}
+    assert recorded_times.file_times(False, table) == found
+    assert recorded_times.file_times(True, table)["tests/b/test_b.py"] == 12.0
+    assert len(recorded_times.file_times(False)) > 30  # those of this project
 
 
 def test_the_mark_sets_the_budget():

@@ -8,9 +8,14 @@ import text_probe
 
 
 @pytest.mark.slow
-def test_texts_and_events_come_as_from_px4():
+@pytest.mark.parametrize(
+    "but",
+    [text_probe.REPEATED, pytest.param((), marks=pytest.mark.long)],
+    ids=["most steps", "all steps"],
+)
+def test_texts_and_events_come_as_from_px4(but):
     """More may be said here."""
-    lines = text_probe.differences(
-        json.loads(text_probe.RECORDED.read_text()), text_probe.tell("embedded")
-    )
+    found = text_probe.tell("embedded", but)
+    assert set(text_probe.STEPS) - set(found) == set(but)
+    lines = text_probe.differences(json.loads(text_probe.RECORDED.read_text()), found)
     assert not lines, "\n".join(lines)

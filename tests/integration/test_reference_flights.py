@@ -9,7 +9,17 @@ import reference_flights
 RECORDED = json.loads(reference_flights.RECORDED.read_text())
 
 
-@pytest.mark.parametrize("name", reference_flights.FLIGHTS)
+LONG = ("typhoon_h480",)  # draws its camera for 20 s
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name in LONG else ())
+        for name in reference_flights.FLIGHTS
+    ],
+)
 def test_flight_is_as_recorded(runs, name):
     exact = RECORDED["machine"] == reference_flights.machine()
     flown = reference_flights.fly(name)

@@ -104,12 +104,35 @@ def test_a_saved_flight_goes_on_to_the_bit(tmp_path):
         assert (simulation.state.pos == first).all()
 
 
-def test_a_cost_that_is_not_a_number_is_refused_before_the_flight(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [("math.nan", "is nan"), ("math.inf", "is inf"), ("reference[99]", "fails with IndexError")],
+)
+def test_a_cost_that_is_not_a_number_is_refused_before_the_flight(
+    tmp_path, monkeypatch, body, message
+):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "broken_cost.py").write_text(
         "import math\nimport numba\n\n\n@numba.njit\n"
-        "def broken(pos, quat, vel, ang_vel, action, reference):\n    return math.nan\n"
+        f"def broken(pos, quat, vel, ang_vel, action, reference):\n    return {body}\n"
     )
-    with pytest.raises(XtdroneError, match="cost 'broken_cost:broken' .* is nan") as refused:
-        MppiAgent(cost="broken_cost:broken")
+    agent = MppiAgent(cost="broken_cost.py:broken")
+    with pytest.raises(XtdroneError, match=f"cost 'broken_cost.py:broken' .*{message}") as refused:
+        xd.Simulation(xd.Scenario(vehicles="iris"), agent=agent)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere.py:cost", "there is no Python file 'nowhere.py'"),
+        ("own.py:missing", "the file defines no 'missing'"),
+        ("bad.py:cost", "NameError"),
+    ],
+)
+def test_a_file_without_the_cost_is_named(tmp_path, monkeypatch, name, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text("x = 1\n")
+    (tmp_path / "bad.py").write_text("unknown\n")
+    with pytest.raises(XtdroneError, match=message):
+        load_cost(name)

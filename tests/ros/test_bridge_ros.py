@@ -131,7 +131,9 @@ def test_what_makes_no_sense_ends_the_launch_with_one_line(launch, words, said):
     assert said in text and "Traceback" not in text
 
 
-@pytest.mark.parametrize("moment", ["nodes start", "simulation is there"])
+@pytest.mark.parametrize(
+    "moment", [pytest.param("nodes start", marks=pytest.mark.long), "simulation is there"]
+)
 def test_an_early_interrupt_leaves_nothing_behind(launch, tmp_path, moment):
     """roslaunch itself may forget its master then."""
     running = launch("record:=true")
@@ -181,7 +183,14 @@ def test_a_busy_node_lets_the_connections_of_a_fleet_wait(ros):  # noqa: F811
     node.kill()
 
 
-@pytest.mark.parametrize("node", ["bridge", "communication", "record", "mavros_fleet"])
+@pytest.mark.parametrize(
+    "node",
+    [
+        "bridge",  # all begin by the same function
+        *(pytest.param(n, marks=pytest.mark.long) for n in ("communication", "record")),
+        "mavros_fleet",
+    ],
+)
 def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
     done = processes.run(NODES / node)
@@ -195,7 +204,7 @@ def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
     [
         ("bridge", "no simulation answers"),
         ("communication", "/xtdrone/vehicles is not set"),
-        ("record", "no simulation answers"),
+        pytest.param("record", "no simulation answers", marks=pytest.mark.long),
         ("mavros_fleet", "MAVROS is not installed"),
     ],
 )

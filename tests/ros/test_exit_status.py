@@ -40,7 +40,10 @@ def test_an_agent_that_missed_its_goals_says_so(capsys, done, reached, status):
     assert (f"reached {reached[0]} of 4 corners" in capsys.readouterr().out) == done
 
 
-@pytest.mark.parametrize("status, ended", [(MISSED, MISSED), (CRASHED, CRASHED), (5, 1)])
+@pytest.mark.parametrize(
+    "status, ended",
+    [pytest.param(MISSED, MISSED, marks=pytest.mark.long), (CRASHED, CRASHED), (5, 1)],
+)
 def test_roslaunch_ends_with_the_status_of_the_flight(tmp_path, status, ended):
     port = free_port()
     (tmp_path / "one.launch").write_text(LAUNCH.format(status=status))

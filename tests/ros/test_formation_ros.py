@@ -126,7 +126,7 @@ def test_a_leader_and_an_own_follower_class_as_single_nodes(tmp_path, ros):  # n
     [
         (("follower", "iris", 0, 9), "follower 0 of 9 vehicles is not allowed"),
         (("formation", "--scheme", "centraal", "--wait", 1), "no ROS master"),
-        (("leader", "iris", 9), "no ROS master"),
+        pytest.param(("leader", "iris", 9), "no ROS master", marks=pytest.mark.long),
     ],
 )
 def test_what_is_refused_in_one_line(tmp_path, command, words):

@@ -140,7 +140,13 @@ def test_a_pyramid_below_the_ground_is_refused_and_flown_higher_up(tmp_path):
     assert [row["formation"] for row in events if row["event"] == "formation"] == ["pyramid"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        *(pytest.param(one, marks=pytest.mark.long) for one in (signal.SIGTERM, signal.SIGHUP)),
+    ],
+)
 def test_signals_end_it_with_the_terminal_restored(ros, number):  # noqa: F811
     ros.run("rosparam", "set", "/xtdrone/vehicles", "[iris_0]")
     keyboard = Keyboard(ros.env, NODES / "keyboard")

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from xtdrone_control.race import RaceAgent
-from xtdrone_control.race_path import Course, LapPath
+from xtdrone_control.race_path import Course
 from xtdrone_core import Scenario, ScenarioError, VehicleSpec, XtdroneError, resources
 from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.vehicles import fleet
+from xtdrone_guidance.lap_path import LapPath
 from xtdrone_sim.engines.gazebo.world import world_sdf
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -82,6 +83,26 @@ def test_a_gate_in_the_way_is_a_crash(tmp_path):
         ]
     finally:
         simulation.close()
+
+
+def test_a_gate_that_moves_is_an_actor_and_gazebo_refuses_it(tmp_path):
+    path = tmp_path / "swing.yaml"
+    path.write_text(
+        "gates: [{pos: [3, 0, 3], yaw: 0.5}, {pos: [9, 0, 3], yaw: 1.0, move: [0, 2, 0.3]}]"
+    )
+    world = world_of(Scenario(fleet("iris", 1), track=str(path)))
+    assert [model.name for model in world.models if model.name.startswith("gate_")] == ["gate_1"]
+    (gate,) = read_track(path).gates[1:]
+    (actor,) = world.actors
+    assert actor.name == "gate_2" and sum(s.collides for s in actor.limbs[0].shapes) == 4
+    for t in (0.0, 0.7, 3.9, 17.2):
+        pose = actor.pose(t)
+        assert pose.pos == pytest.approx(gate.pos + gate.displacement(t), abs=2e-3)
+        assert pose.direction((1, 0, 0)) == pytest.approx(gate.axes()[0])
+    with pytest.raises(XtdroneError, match="gate_2 of the track moves"):
+        world_sdf(world, (), [], "plugin", "socket", "looks", 0.004)
+    with pytest.raises(XtdroneError, match="gate 2 of track 'swing' moves"):
+        Simulation(Scenario(fleet("iris", 1), track=str(path)), agent=RaceAgent(1), links=False)
 
 
 def Climb():

@@ -1,8 +1,9 @@
 """Reference flights that are saved, and go on in another process; what both leave.
 
-    python tests/support/state_flights.py FLIGHT SECONDS SNAPSHOT RESULT
+    python tests/support/state_flights.py FLIGHT SECONDS SNAPSHOT RESULT ...
 
-goes on from SNAPSHOT to SECONDS and writes what it left to RESULT, for save and load tests.
+goes on from SNAPSHOT to SECONDS and writes what it left to RESULT, flight by flight, for save and
+load tests.
 """
 
 import hashlib
@@ -100,4 +101,6 @@ def data_messages(data: bytes) -> dict[str, list[str]]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[4]).write_text(json.dumps(fly(sys.argv[1], float(sys.argv[2]), load=sys.argv[3])))
+    for flight in range(1, len(sys.argv), 4):
+        name, seconds, snapshot, result = sys.argv[flight : flight + 4]
+        Path(result).write_text(json.dumps(fly(name, float(seconds), load=snapshot)))

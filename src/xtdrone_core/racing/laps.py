@@ -67,7 +67,8 @@ class Laps(Memory):
         """n vehicles before the start."""
         self.track = track
         count = len(track.gates)
-        self._centres = np.array([gate.pos for gate in track.gates])
+        self._centres = np.array([gate.pos for gate in track.gates])  # those that move: now
+        self._moving = track.moving
         self._axes = np.array([gate.axes() for gate in track.gates])
         self._half = 0.5 * np.array([[gate.width, gate.height] for gate in track.gates])
         self._radii = np.array([gate.radius or np.nan for gate in track.gates])
@@ -90,6 +91,9 @@ class Laps(Memory):
 
     def step(self, t_us: int, pos: np.ndarray) -> Sequence[Passage]:
         """Takes positions (N, 3) [m]; returns the passages since the last call."""
+        for k in self._moving:
+            gate = self.track.gates[k]
+            self._centres[k] = gate.pos + gate.displacement(t_us * 1e-6)
         now = np.einsum("nij,nj->ni", self._axes[self.next], pos - self._centres[self.next])
         balls = np.isfinite(self._radii[self.next])
         crossed = ~balls & (self._before[:, 0] < 0.0) & (now[:, 0] >= 0.0)

@@ -11,6 +11,10 @@ counter-clockwise and pitch upwards [rad]. Its size is the side of a square open
 height [m]. The opening has a solid frame. A gate with a radius in place of size, yaw and pitch is a
 way-point, a ball that is passed in any direction and has no frame.
 
+A gate that moves swings about its place, by `move` [m] and back, once in a period [s]:
+
+    - {pos: [9, 6, 3.0], move: [0, 1.0, 0], period: 5}
+
 A track for flights against the clock may say where they rest before and after, and how many gates
 they pass after the last lap, the first one included:
 
@@ -36,7 +40,11 @@ MAX_GATES, MAX_LAPS = 100, 1000
 FARTHEST = 10e3  # greatest distance of a gate from the origin [m]
 SIZES = 0.3, 50.0  # least and greatest width and height of an opening [m]
 _KEYS = {"about", "laps", "gates", "start", "end", "beyond"}
-_GATE_KEYS, _WAY_POINT_KEYS = {"pos", "yaw", "pitch", "size"}, {"pos", "radius"}
+_MOVE_KEYS = {"move", "period"}
+_GATE_KEYS = {"pos", "yaw", "pitch", "size"} | _MOVE_KEYS
+_WAY_POINT_KEYS = {"pos", "radius"} | _MOVE_KEYS
+_PERIODS = 0.5, 1000.0  # least and greatest of a gate that moves [s]
+_FARTHEST_MOVE = 50.0  # along each axis [m]
 _RADII = 0.05, 50.0  # least and greatest of a way-point [m]
 
 
@@ -50,6 +58,18 @@ class Gate:
     width: float  # width of the opening [m]
     height: float  # height of the opening [m]
     radius: float | None = None  # of a way-point, which has no frame [m]
+    move: tuple[float, float, float] = (0.0, 0.0, 0.0)  # largest displacement from `pos` [m]
+    period: float = 4.0  # of that motion, which is harmonic [s]
+
+    @property
+    def moves(self) -> bool:
+        """Whether it is ever somewhere else."""
+        return any(self.move)
+
+    def displacement(self, t_s: float | np.ndarray) -> np.ndarray:
+        """Returns where it is from `pos` (..., 3) at simulated times (...) [s]."""
+        swing = np.sin(2.0 * math.pi / self.period * np.asarray(t_s))
+        return np.multiply.outer(swing, np.array(self.move))
 
     def axes(self) -> np.ndarray:
         """Its direction, its left and its up as the rows of (3, 3), world."""
@@ -86,6 +106,11 @@ class Track:
     start: tuple[float, float, float] | None = None  # where a flight against the clock begins [m]
     end: tuple[float, float, float] | None = None  # where it ends [m]
     beyond: int = 1  # gates that it passes after the last lap
+
+    @property
+    def moving(self) -> tuple[int, ...]:
+        """Indices of the gates that move."""
+        return tuple(k for k, gate in enumerate(self.gates) if gate.moves)
 
 
 def read_track(name: Path | str) -> Track:
@@ -129,9 +154,10 @@ def _gate(what: str, given: object) -> Gate:
     data = files.check_keys(given, what, ("pos",), ScenarioError)
     _refuse_others(what, data, _WAY_POINT_KEYS if "radius" in data else _GATE_KEYS)
     x, y, z = _place(f"pos of {what}", data["pos"])
+    motion = _motion(what, data)
     if "radius" in data:
         radius = number(f"radius of {what}", data["radius"], *_RADII)
-        return Gate((x, y, z), 0.0, 0.0, 2.0 * radius, 2.0 * radius, radius)
+        return Gate((x, y, z), 0.0, 0.0, 2.0 * radius, 2.0 * radius, radius, *motion)
     sizes = [
         number(f"size of {what}", value, *SIZES)
         for value in _numbers(f"size of {what}", data.get("size", 1.8), (1, 2))
@@ -142,15 +168,26 @@ def _gate(what: str, given: object) -> Gate:
         number(f"pitch of {what}", data.get("pitch", 0.0), -1.6, 1.6),
         sizes[0],
         sizes[-1],
+        None,
+        *motion,
     )
     # The lowest corner of its frame: a bar in the ground would be no frame.
-    low = z - abs(gate.axes()[2, 2]) * (0.5 * gate.height + BAR)
+    low = z - abs(gate.move[2]) - abs(gate.axes()[2, 2]) * (0.5 * gate.height + BAR)
     if low < 0.0:
         raise ScenarioError(
             f"pos of {what} is {shown(data['pos'])}: its frame reaches {-low:.2f} "
             "m into the ground, put it higher"
         )
     return gate
+
+
+def _motion(what: str, data: dict[str, Any]) -> tuple[tuple[float, float, float], float]:
+    """Returns displacement and period of a gate."""
+    x, y, z = (
+        number(f"move of {what}", value, -_FARTHEST_MOVE, _FARTHEST_MOVE)
+        for value in _numbers(f"move of {what}", data.get("move", [0.0, 0.0, 0.0]), (3,))
+    )
+    return (x, y, z), number(f"period of {what}", data.get("period", 4.0), *_PERIODS)
 
 
 def _place(what: str, given: object) -> tuple[float, float, float]:

@@ -140,6 +140,21 @@ class Actor:
         )
 
 
+def on_path(
+    name: str,
+    limbs: tuple[Limb, ...],
+    times: tuple[float, ...],
+    poses: tuple[Pose, ...],
+    loop: bool = True,
+    start: float = 0.0,
+    tension: float = 0.0,
+) -> Actor:
+    """Returns an actor on the curve through poses at rising times [s]."""
+    tangents = _tangents([pose.pos for pose in poses], tension)
+    still = Actor(name, limbs, times, poses, tangents, loop, start, ((0.0,), (0.0,)))
+    return replace(still, arc_lengths=_arc_lengths(still))
+
+
 def read_actor(element: Element, remarks: list[str]) -> Actor:
     """An <actor> with its script.
 
@@ -165,18 +180,9 @@ def read_actor(element: Element, remarks: list[str]) -> Actor:
     times, poses = zip(*points, strict=True)
     path = element.find("script/trajectory")
     tension = 0.0 if path is None else _tension(path)
-    still = Actor(
-        name,
-        _limbs(element, name, remarks),
-        times,
-        poses,
-        _tangents([pose.pos for pose in poses], tension),
-        loop,
-        delay,
-        ((0.0,), (0.0,)),
-        _figure(element),
-    )
-    return replace(still, arc_lengths=_arc_lengths(still))
+    limbs = _limbs(element, name, remarks)
+    actor = on_path(name, limbs, times, poses, loop, delay, tension)
+    return replace(actor, figure=_figure(element))
 
 
 def _figure(element: Element) -> str:

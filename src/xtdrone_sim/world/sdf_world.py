@@ -28,7 +28,7 @@ from ..vehicles.sdf_tree import (
     vector,
 )
 from ..vehicles.shapes import Shape, shapes_of
-from .gates import gate_models
+from .gates import gate_actors, gate_models
 from .models import WorldModel, of_world
 from .sky import Fog, sky_and_fog
 
@@ -81,9 +81,11 @@ class World:
 
 def world_of(scenario: Scenario) -> World:
     """The world of a scenario, with the gates of its track; errors as of load_world()."""
-    return load_world(
-        scenario.world, gate_models(read_track(scenario.track)) if scenario.track else ()
-    )
+    if not scenario.track:
+        return load_world(scenario.world)
+    track = read_track(scenario.track)
+    world = load_world(scenario.world, gate_models(track))
+    return replace(world, actors=(*world.actors, *gate_actors(track)))
 
 
 def add_models(element: Element, models: Iterable[str]) -> None:

@@ -21,6 +21,8 @@ class GateDescription:
     pos: tuple[float, ...]  # world [m]
     axes: list[list[float]]
     bars: list[list[tuple[float, ...]]]  # position and size of each [m]
+    move: tuple[float, ...]  # largest displacement, world [m]
+    period: float  # of it [s]
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,13 @@ class Race(Panel):
 
 def _described(track: Track, ghost_run: str) -> RaceDescription:
     gates = [
-        GateDescription(gate.pos, gate.axes().tolist(), [[pos, size] for pos, size in gate.bars()])
+        GateDescription(
+            gate.pos,
+            gate.axes().tolist(),
+            [[pos, size] for pos, size in gate.bars()],
+            gate.move,
+            gate.period,
+        )
         for gate in track.gates
     ]
     return RaceDescription(track.name, track.about, track.laps, ghost_run, gates)

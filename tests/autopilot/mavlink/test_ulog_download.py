@@ -198,6 +198,7 @@ def test_a_simulation_without_logs_says_so(simulate):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # pymavlink downloads above, mavsdk by FTP in test_mavsdk_plugins.py
 def test_mavsdk_downloads_a_log(simulate, tmp_path):
     from mavsdk import ComponentType, Configuration, Mavsdk
     from mavsdk.plugins.log_files import LogFiles, LogFilesResult

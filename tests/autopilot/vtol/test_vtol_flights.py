@@ -365,6 +365,7 @@ def test_quadchutes_return_in_a_hover(aloft, cause, parameters, reason):
 
 
 @pytest.mark.slow
+@ONE
 def test_reset_in_a_transition_gives_a_fresh_vehicles_flight(vtol):
     def fly(f):
         f.run(1)

@@ -49,7 +49,7 @@ def world_sdf(
         step: Length of a physics step [s].
 
     Raises:
-        EngineError: A model of the world has the name of a vehicle.
+        EngineError: A model of the world has the name of a vehicle, or a gate moves.
     """
     element = copy.deepcopy(parse(world.sdf, "world"))
     add_models(element, world.added)
@@ -58,6 +58,14 @@ def world_sdf(
         raise EngineError(
             f"world '{world.name}' has something called '{min(taken)}' like a "
             "vehicle, which Gazebo cannot tell apart: rename one of them"
+        )
+    moving = {actor.name for actor in world.actors} - {
+        actor.get("name") for actor in element.findall("actor")
+    }
+    if moving:
+        raise EngineError(
+            f"{min(moving)} of the track moves, which Gazebo's world cannot: give "
+            "--engine embedded, or a track whose gates stand"
         )
     for unwanted in element.findall("plugin"):
         element.remove(unwanted)

@@ -31,9 +31,17 @@ export class Gates {
       arrow.position.set(0, 0, 0.5 * high + 0.55);
       group.add(pane, arrow);
       scene.add(group);
-      return { group, material, marks: [pane, arrow] };
+      return { group, material, marks: [pane, arrow], gate };
     });
     this.next(-1);
+  }
+
+  /** Puts gates that move where they are at a simulated time [s]. */
+  move(t) {
+    for (const { group, gate } of this.gates) {
+      const swing = Math.sin(2 * Math.PI * t / gate.period);
+      group.position.set(...gate.pos.map((x, i) => x + swing * gate.move[i]));
+    }
   }
 
   /** Highlights the gate that is next, -1 for none, and the one after it a little. */

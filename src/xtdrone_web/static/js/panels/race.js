@@ -72,6 +72,7 @@ class Race {
   /** Gates and ghost as of a frame's time, and the clock. */
   update(frame) {
     const lap = this.state?.vehicles[this.vehicle];
+    this.gates.move(frame.t);
     this.gates.next(!lap || lap.lap > this.race.laps ? -1 : lap.next);
     const since = lap && lap.lap > 0 && lap.lap <= this.race.laps ? frame.t - lap.began_s : NaN;
     this.gates.place(since);

@@ -1,0 +1,59 @@
+"""`xtdrone perception evaluate`: a detector on a data set, by COCO's code."""
+
+import argparse
+from pathlib import Path
+
+from xtdrone_core.command import Subparsers
+
+from ..errors import PerceptionError
+
+EXAMPLES = """examples:
+  xtdrone perception evaluate runs/street_images --split test
+  xtdrone perception evaluate runs/street_images --detector yolo11n.onnx --threshold 0.3
+"""
+
+
+def register(actions: Subparsers) -> None:
+    """Adds the action."""
+    parser = actions.add_parser(
+        "evaluate", help="recall, precision and mean precision of a detector", epilog=EXAMPLES
+    )
+    parser.add_argument("data", metavar="DIR", help="data set")
+    parser.add_argument("--detector", metavar="FILE", help="NAME.onnx [the project's own]")
+    parser.add_argument("--split", default="test", help="train, val or test [test]")
+    parser.add_argument("--threshold", type=float, metavar="SCORE", help="[the detector's own]")
+    parser.add_argument(
+        "--smallest", type=int, default=12, metavar="PIXELS",
+        help="longer side from which boxes count [12]",
+    )  # fmt: skip
+    parser.add_argument(
+        "--visible", type=float, default=0.5, metavar="SHARE", help="from which they count [0.5]"
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    from ..dataset.options import SPLITS
+    from ..detection.description import describe
+    from ..detection.detector import OWN
+    from ..detection.evaluation import evaluate, lines, opened
+
+    if args.split not in SPLITS:
+        raise PerceptionError(f"--split {args.split}: give one of {', '.join(SPLITS)}")
+    threshold = args.threshold
+    if threshold is None:
+        threshold = describe(Path(args.detector or OWN).expanduser(), {}).threshold
+    with tqdm(desc="images", unit="image", disable=None) as bar:
+        scores = evaluate(
+            opened(args.detector),
+            Path(args.data).expanduser(),
+            args.split,
+            threshold,
+            args.smallest,
+            args.visible,
+            bar.update,
+        )
+    print(*lines(scores, threshold), sep="\n")
+    return 0

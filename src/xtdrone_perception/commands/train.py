@@ -1,0 +1,62 @@
+"""`xtdrone perception train`: a small detector from a data set, in minutes."""
+
+import argparse
+from pathlib import Path
+
+from xtdrone_core.command import Subparsers
+
+from ..errors import PerceptionError, require
+
+EXAMPLES = """examples:
+  xtdrone perception train runs/street_images --minutes 10 --out runs/mine.onnx
+"""
+
+
+def register(actions: Subparsers) -> None:
+    """Adds the action."""
+    parser = actions.add_parser(
+        "train", help="train a small detector on data sets, and write it as ONNX", epilog=EXAMPLES
+    )
+    parser.add_argument("data", metavar="DIR", nargs="+", help="data sets of the same classes")
+    parser.add_argument("--out", metavar="FILE", required=True, help="NAME.onnx")
+    parser.add_argument(
+        "--minutes", type=float, default=10.0, metavar="N", help="of processor time [10]"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
+    parser.add_argument(
+        "--size", default="640x480", metavar="WxH", help="of its images, multiples of 32 [640x480]"
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    for module in ("torch", "onnx"):
+        require(module, module, "training", "learn")
+    from tqdm import tqdm
+
+    from ..detection.training import Plan, Step, train
+
+    width, _, height = args.size.partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise PerceptionError(f"--size {args.size}: give width and height, as in 640x480")
+    if not 0.0 < args.minutes <= 10_000.0:
+        raise PerceptionError(f"--minutes {args.minutes:g}: give a number above 0")
+    out = Path(args.out).expanduser()
+    if out.suffix != ".onnx" or not out.parent.is_dir():
+        raise PerceptionError(f"--out {args.out}: give NAME.onnx in a folder that is there")
+    seconds = 60.0 * args.minutes
+    plan = Plan(
+        tuple(Path(folder).expanduser() for folder in args.data),
+        seconds,
+        args.seed,
+        (int(width), int(height)),
+    )
+    with tqdm(total=round(seconds), desc="training", unit="s", disable=None) as bar:
+
+        def watch(step: Step) -> None:
+            bar.update(min(round(step.seconds), round(seconds)) - bar.n)
+            bar.set_postfix_str(f"{step.images} crops, loss {step.loss:.2f}")
+
+        step = train(plan, out, watch)
+    print(f"{out}: {step.images} crops in {step.seconds:.0f} s of processor time")
+    return 0

@@ -1,0 +1,164 @@
+"""The small detector: what it is taught, and that its ONNX says what the network says."""
+
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from PIL import Image  # noqa: E402
+
+from xtdrone_core.command import main  # noqa: E402
+from xtdrone_perception.dataset.options import Options  # noqa: E402
+from xtdrone_perception.detection import export, samples  # noqa: E402
+from xtdrone_perception.detection.detector import Detector  # noqa: E402
+from xtdrone_perception.detection.network import Network, boxes_of  # noqa: E402
+from xtdrone_perception.detection.training import Plan, train  # noqa: E402
+from xtdrone_perception.errors import PerceptionError  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+
+def data_set(folder, classes=("person", "car"), scenes=3):
+    """A data set of red and blue rectangles, one scene in each split."""
+    options = Options(classes=classes, images=scenes, frames=1, width=160, height=128)
+    options.claim(folder)
+    rng = np.random.default_rng(1)
+    (folder / "scenes").mkdir()
+    for scene, split in enumerate(("train", "val", "test")[:scenes]):
+        pixels = rng.integers(90, 110, (128, 160, 3)).astype(np.uint8)
+        pixels[40:80, 30:50] = 200, 20, 20
+        pixels[60:90, 90:140] = 20, 20, 200
+        labels = [
+            {"box": box, "class": name, "visible": 1.0, "runs": [], "pixels": 100, "track": 0}
+            for box, name in (([30, 40, 20, 40], classes[0]), ([90, 60, 50, 30], classes[-1]))
+        ]
+        frame = {"image": f"{scene}", "labels": labels, "pos": [0, 0, 0], "quat": [0, 0, 0, 1]}
+        record = {"scene": scene, "split": split, "frames": [frame]}
+        (folder / "scenes" / f"{scene:06}.json").write_text(json.dumps(record))
+        (folder / "images" / split).mkdir(parents=True)
+        Image.fromarray(pixels).save(folder / "images" / split / f"{scene}.jpg")
+    return folder
+
+
+def test_the_onnx_says_what_the_network_says(tmp_path):
+    network = Network(3).train()
+    for _ in range(2):  # so that its normalisation is not the identity
+        network(torch.rand(2, 3, 64, 96) * 3.0)
+    network.eval()
+    path = tmp_path / "net.onnx"
+    export.write(path, network, ("a", "b", "c"), (96, 64))
+    image = np.random.default_rng(0).integers(0, 255, (64, 96, 3)).astype(np.uint8)
+    detector = Detector(path, threshold=0.0, overlap=1.0)
+    assert detector.names == ("a", "b", "c")
+    found = detector(image)
+    with torch.no_grad():
+        logits, reaches = network(torch.from_numpy(image.transpose(2, 0, 1)[None] / 255.0).float())
+        scores = torch.sigmoid(logits)[0].reshape(3, -1).max(0).values.numpy()
+        boxes = boxes_of(reaches)[0].reshape(4, -1).T.numpy()
+    order = np.argsort(-scores, kind="stable")
+    np.testing.assert_allclose(found.scores, scores[order], atol=1e-5)
+    wanted = np.clip(boxes[order], 0, (96, 64, 96, 64))
+    np.testing.assert_allclose(found.boxes[:10], wanted[:10], atol=1e-3)
+
+
+def test_the_size_is_in_multiples_of_32(tmp_path):
+    with pytest.raises(PerceptionError, match="multiples of 32"):
+        export.write(tmp_path / "net.onnx", Network(1), ("a",), (100, 64))
+
+
+def test_the_cells_of_a_box_are_taught_its_edges_and_what_is_hidden_is_ignored():
+    boxes = np.array([(16, 16, 48, 32), (-40, 40, 4, 56), (60, 40, 64, 44)], dtype=float)
+    heat, reach, inside, ignored = samples.targets(
+        boxes, np.array([1, 0, 0]), np.array([True, True, True]), 2, (96, 64)
+    )
+    rows, columns = np.nonzero(inside)
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (2, 3, 3, 4)
+    assert (reach[:, inside].T == (16, 16, 48, 32)).all()
+    assert heat[1].max() == 1.0
+    assert heat[0].max() == 0.0  # nearly out of the image, and too small
+    assert ignored[5, 0]
+    assert ignored[5, 7]
+    assert not ignored[3, 3]
+
+
+def test_crops_show_what_is_said_of_them(tmp_path):
+    folder = data_set(tmp_path / "data")
+    picture = samples.read_split(folder, Options(classes=("person", "car")), "train")[0]
+    for seed in range(8):
+        sample = samples.crop(picture, 2, (96, 64), np.random.default_rng(seed))
+        assert sample.image.shape == (3, 64, 96)
+        for row, column in zip(*np.nonzero(sample.inside)):
+            left, top, right, bottom = sample.boxes[:, row, column]
+            red, _, blue = sample.image[:, int((top + bottom) / 2), int((left + right) / 2)]
+            kind = sample.heat[:, row, column].argmax()
+            assert (red > blue) == (kind == 0)
+
+
+def test_a_training_and_its_evaluation(tmp_path, capsys):
+    folder = data_set(tmp_path / "data")
+    steps = []
+    done = train(Plan((folder,), 0.5, size=(160, 128)), tmp_path / "net.onnx", steps.append)
+    assert steps
+    assert done.images == 16 * len(steps)
+    assert Detector(tmp_path / "net.onnx").names == ("person", "car")
+    other = data_set(tmp_path / "other", ("car",))
+    with pytest.raises(PerceptionError, match="sets of the same classes"):
+        train(Plan((folder, other), 0.5), tmp_path / "net.onnx")
+    arguments = ["perception", "evaluate", str(folder), "--detector", str(tmp_path / "net.onnx")]
+    pytest.importorskip("pycocotools")
+    assert main(arguments) == 1
+    assert "finish the data set" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--size", "640", "--out", "a.onnx"], "as in 640x480"),
+        (["--minutes", "0", "--out", "a.onnx"], "give a number above 0"),
+        (["--out", "a.pt"], "give NAME.onnx"),
+        (["--out", "a.onnx"], "is no data set"),
+    ],
+)
+def test_the_command_says_what_is_wrong(tmp_path, monkeypatch, capsys, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    assert main(["perception", "train", str(tmp_path), *arguments]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_scores_are_those_of_cocos_code(tmp_path):
+    pytest.importorskip("pycocotools")
+    from xtdrone_perception.dataset import layouts
+    from xtdrone_perception.detection.evaluation import evaluate
+    from xtdrone_perception.detection.found import Detections
+
+    folder = data_set(tmp_path / "data")
+    options = Options(classes=("person", "car"), images=3, frames=1, width=160, height=128)
+    records = [json.loads(path.read_text()) for path in sorted((folder / "scenes").glob("*"))]
+    (folder / "annotations").mkdir()
+    for record in records:
+        path = folder / "annotations" / f"instances_{record['split']}.json"
+        for label in record["frames"][0]["labels"]:
+            label["truncated"] = 0.0
+        path.write_text(json.dumps(layouts.coco([record], options)))
+
+    class Half:
+        """Finds the person twice, once elsewhere, and no car."""
+
+        names = ("person", "car")
+
+        def __call__(self, image):
+            boxes = np.array([(30, 40, 50, 80), (0, 0, 20, 40)], dtype=float)
+            return Detections(boxes, np.array([0.9, 0.6]), np.array([0, 0]))
+
+        def name_of(self, index):
+            return self.names[index]
+
+    person, car = evaluate(Half(), folder, "test", 0.5)
+    assert (person.recall, person.precision, person.wanted) == (1.0, 0.5, 1)
+    assert person.ap50 == pytest.approx(1.0)
+    assert (car.recall, car.wanted) == (0.0, 1)
+    assert evaluate(Half(), folder, "test", 0.7)[0].precision == 1.0

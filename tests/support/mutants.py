@@ -1,0 +1,245 @@
+"""Plants faults in modules, one at a time, and counts those that tests find.
+
+    python tests/support/mutants.py MODULE[,MODULE...] TEST... [--count 20] [--seed 1]
+
+A fault is another comparison, operator, number or condition in one function, as `a < b` for
+`a <= b`. The tests are collected once; each fault is planted in a forked process, which ends with
+the first test that fails. No file is changed. Functions that Numba compiles are left out, and what
+a test runs in a process of its own is without the fault. Tests marked as long are run with --long.
+Exit status 1 where the tests fail without a fault.
+"""
+
+import argparse
+import ast
+import copy
+import gc
+import importlib
+import os
+import random
+import signal
+import sys
+import time
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+TIME_OUT_S = 300.0  # of the tests with one fault; one that never ends is found, too
+_COMPARISONS = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+_OPERATORS = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change of one line of a function."""
+
+    original: types.CodeType
+    code: types.CodeType
+    text: str
+
+    def plant(self) -> None:
+        """Has every function with the original code execute the other one."""
+        for thing in gc.get_objects():
+            if isinstance(thing, types.FunctionType) and thing.__code__ is self.original:
+                thing.__code__ = self.code
+
+
+def changed(node: ast.AST) -> ast.AST | None:
+    """Returns a node with a fault in its place, or None where there is none to make."""
+    new = copy.deepcopy(node)
+    if isinstance(new, ast.Compare) and type(new.ops[0]) in _COMPARISONS:
+        new.ops[0] = _COMPARISONS[type(new.ops[0])]()
+    elif isinstance(new, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(new.op) in _OPERATORS:
+        new.op = _OPERATORS[type(new.op)]()
+    elif isinstance(new, ast.Constant) and isinstance(new.value, bool):
+        new.value = not new.value
+    elif isinstance(new, ast.Constant) and isinstance(new.value, int | float):
+        new.value = new.value * 2 + 1
+    elif isinstance(new, ast.If | ast.IfExp | ast.While):
+        new.test = ast.UnaryOp(ast.Not(), new.test)
+    else:
+        return None
+    return ast.fix_missing_locations(ast.copy_location(new, node))
+
+
+class _Replace(ast.NodeTransformer):
+    """Puts another node in the place of one."""
+
+    def __init__(self, old: ast.AST, new: ast.AST):
+        self._old, self._new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Looks for it."""
+        return self._new if node is self._old else self.generic_visit(node)
+
+
+def functions_of(code: types.CodeType, path: str = "") -> Iterator[tuple[str, types.CodeType]]:
+    """Yields the code of each function and method of a module, by its place in it."""
+    for number, inner in enumerate(code.co_consts):
+        if isinstance(inner, types.CodeType):
+            name = f"{path}/{number} {inner.co_name}"
+            yield name, inner
+            yield from functions_of(inner, name)
+
+
+def executed(module: types.ModuleType) -> dict[tuple[str, int], types.CodeType]:
+    """Returns the code of the module's functions as they are now, by name and first line."""
+    return {
+        (thing.__code__.co_name, thing.__code__.co_firstlineno): thing.__code__
+        for thing in gc.get_objects()
+        if isinstance(thing, types.FunctionType) and thing.__code__.co_filename == module.__file__
+    }
+
+
+def faults_of(module: types.ModuleType) -> list[Fault]:
+    """Makes every fault that can be planted in a module."""
+    assert module.__file__ is not None
+    source = Path(module.__file__).read_text()
+    tree, lines = ast.parse(source), source.splitlines()
+    now, found = executed(module), []
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef) or _is_compiled(function):
+            continue
+        for statement in function.body:  # without defaults and annotations
+            if isinstance(statement, ast.Raise) or _is_docstring(statement):
+                continue
+            for node in ast.walk(statement):
+                new = changed(node)
+                if new is not None:
+                    found += _made(module, tree, (node, new), (function, now), lines)
+    return found
+
+
+def _is_compiled(function: ast.FunctionDef) -> bool:
+    decorators = "".join(map(ast.unparse, function.decorator_list))
+    return "njit" in decorators or "fleet_kernel" in decorators
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _made(module, tree, change, where, lines):  # type: ignore[no-untyped-def]
+    """The fault as a list; none where the function is not there, as one that is compiled."""
+    node, new = change
+    function, now = where
+    begin = min((d.lineno for d in function.decorator_list), default=function.lineno)
+    original = now.get((function.name, begin))
+    mutant = compile(
+        ast.fix_missing_locations(_Replace(node, new).visit(copy_but(tree, node))),
+        module.__file__,
+        "exec",
+    )
+    for _, code in functions_of(mutant):
+        same = code.co_name == function.name and code.co_firstlineno == begin
+        if same and original is not None and code.co_freevars == original.co_freevars:
+            line = lines[node.lineno - 1].strip()
+            text = f"{Path(module.__file__).name}:{node.lineno}: {ast.unparse(new)[:60]}  # {line}"
+            return [Fault(original, code, text.replace("\n", " "))]
+    return []
+
+
+def copy_but(tree: ast.AST, node: ast.AST) -> ast.AST:
+    """Copies a tree in which one node stays the same object."""
+    return copy.deepcopy(tree, {id(node): node})
+
+
+class Referee:
+    """A plugin of pytest that runs the collected tests once for each fault."""
+
+    def __init__(self, modules: list[str], count: int, seed: int):
+        self._modules, self._count, self._seed = modules, count, seed
+        self.found: list[str] = []
+        self.missed: list[str] = []
+        self.sound = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Runs them without a fault, then with each that is drawn."""
+        gc.unfreeze()  # else what the collection left is not among its objects
+        faults = [f for name in self._modules for f in faults_of(importlib.import_module(name))]
+        drawn = random.Random(self._seed).sample(faults, min(self._count, len(faults)))
+        self.sound = passes(session, None)
+        for fault in drawn if self.sound else []:
+            lived = passes(session, fault)
+            (self.missed if lived else self.found).append(fault.text)
+        return True
+
+
+def passes(session: pytest.Session, fault: Fault | None) -> bool:
+    """Whether all tests pass, in a forked process."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setpgid(0, 0)
+            quiet = os.open(os.devnull, os.O_WRONLY)
+            for stream in (1, 2):
+                os.dup2(quiet, stream)
+            if fault is not None:
+                fault.plant()
+            for item, following in zip(session.items, [*session.items[1:], None]):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if session.testsfailed:
+                    break
+            os._exit(1 if session.testsfailed else 0)
+        finally:
+            os._exit(2)
+    end = time.monotonic() + TIME_OUT_S
+    while time.monotonic() < end:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status == 0
+        time.sleep(0.02)
+    os.killpg(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return False
+
+
+def main() -> int:
+    """The command above."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("modules", help="modules in which faults are planted, divided by commas")
+    parser.add_argument("tests", nargs="+", help="files of tests, or what pytest takes for them")
+    parser.add_argument("--count", type=int, default=20, help="faults, drawn at random")
+    parser.add_argument("--seed", type=int, default=1, help="of the draw")
+    args, more = parser.parse_known_args()
+    referee = Referee(args.modules.split(","), args.count, args.seed)
+    words = ["-q", "-p", "no:cacheprovider", "--no-header", "--no-summary", *args.tests, *more]
+    pytest.main(words, plugins=[referee])
+    if not referee.sound:
+        print("the tests fail without a fault", file=sys.stderr)
+        return 1
+    for text in referee.missed:
+        print(f"not found: {text}")
+    total = len(referee.found) + len(referee.missed)
+    print(f"{args.modules}: {len(referee.found)} of {total} faults found")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
