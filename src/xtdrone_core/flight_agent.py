@@ -13,7 +13,7 @@ from .runs.snapshot import SnapshotError, put, take
 from .state import ARM, KEEP, Estimates, SetPoints
 
 _RETRY_US = 500_000  # a mode or arming request is repeated after this time if not granted [us]
-_STREAM_US = 1_000_000  # set-points are sent for so long before OFFBOARD, as PX4 requires [us]
+_STREAM_US = 500_000  # set-points are sent for so long before OFFBOARD, which PX4 needs [us]
 _PEAK_SPEED = 1.875  # peak speed of a minimum-jerk motion over its mean speed
 
 

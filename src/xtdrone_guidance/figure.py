@@ -9,11 +9,10 @@ from xtdrone_core import Scenario
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
 
-from .fields import VectorField
-from .paths import SplinePath
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from .paths import SplinePath
 
 _ARROWS = 22  # arrows along the longer side
 _MARGIN = 0.25  # width drawn around the path, over the path's size
@@ -35,7 +34,10 @@ def save_field(folder: Path) -> None:
 
 def _field_figure(folder: Path, event: dict) -> "Figure":
     """Draws the field of the first vehicle at the mean height of its path."""
-    from xtdrone_core import plot_style
+    from xtdrone_core import plot_style  # as above
+
+    from .fields import VectorField
+    from .paths import SplinePath
 
     path = SplinePath(np.array(event["points"]), event["closed"])
     field = VectorField(path, event["speed"], event["acceleration"], event["width"])
@@ -54,7 +56,7 @@ def _field_figure(folder: Path, event: dict) -> "Figure":
     return figure
 
 
-def _grid(path: SplinePath) -> np.ndarray:
+def _grid(path: "SplinePath") -> np.ndarray:
     """Returns places (G, 3) around a path [m]."""
     low, high = path.points.min(axis=0), path.points.max(axis=0)
     margin = max(_MARGIN * (high - low)[:2].max(), 0.5)

@@ -243,6 +243,8 @@ def record(args: Namespace) -> int:
             str(options.seed),
             "--gps",
             options.gps,
+            "--sensors",
+            options.sensors(),
             "--name",
             args.name,
         ]
@@ -254,7 +256,9 @@ def live(args: Namespace) -> int:
     from xtdrone_core import command
 
     from .flight import trajectories
+    from .flight.options import FlightOptions
 
+    sensors = FlightOptions(vehicle=args.vehicle, sweep=args.sweep).sensors()
     (x, y, _), _, yaw, *_ = trajectories.load(args.trajectory).at(0.0)
     return command.main(
         [
@@ -274,6 +278,8 @@ def live(args: Namespace) -> int:
             args.world,
             "--seed",
             str(args.seed),
+            "--sensors",
+            sensors,
             "--name",
             args.name,
         ]

@@ -33,8 +33,8 @@ def register(subparsers: Subparsers) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser(
         "slam",
-        help="record datasets, run and evaluate visual SLAM",
-        description="Benchmarks of visual SLAM.",
+        help="record datasets, run and evaluate visual and laser SLAM",
+        description="Benchmarks of visual and laser SLAM.",
         epilog=EXAMPLES,
     )
     choices = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -68,14 +68,20 @@ def _add_flight(parser: ArgumentParser, *options: str) -> None:
     known = {
         "world": ("a name from worlds/, or an SDF file", resources.world_names),
         "trajectory": (
-            "reference, rounds (two laps of the hall with the camera ahead), a file "
+            "reference, rounds (two laps of the hall with the camera ahead), tour (of the world "
+            "hall), aisle (of the world corridor), park (of the world outdoor), a file "
             "(.csv with t,x,y,z,yaw, or .tum), or the run folder of a flight to repeat",
             _trajectories,
         ),
         "seed": ("seed of all random numbers", None),
         "light": ("factor on every lamp and on the ambient light", None),
         "texture": ("fraction of the surfaces that keep their texture, 0 to 1", None),
-        "vehicle": ("vehicle type, with a grey stereo pair", resources.vehicle_names),
+        "vehicle": ("vehicle type, with a grey stereo pair or a lidar", resources.vehicle_names),
+        "sweep": (
+            "time of a lidar's scan as a fraction of that between two, in which it is distorted by "
+            "the motion; 0: one instant",
+            None,
+        ),
         "gps": (scenario["gps"][1].help, scenario["gps"][1].names),
     }
     for name in options:
@@ -116,8 +122,12 @@ def _datasets() -> Iterable[str]:
 
 
 def _add_record(subparsers: Subparsers) -> None:
-    record = subparsers.add_parser("record", help="fly a trajectory and record a stereo dataset")
-    _add_flight(record, "world", "trajectory", "seed", "light", "texture", "vehicle", "gps")
+    record = subparsers.add_parser(
+        "record", help="fly a trajectory and record stereo pairs or scans"
+    )
+    _add_flight(
+        record, "world", "trajectory", "seed", "light", "texture", "vehicle", "gps", "sweep"
+    )
     record.add_argument("--bag", action="store_true", help="write bags/flight.bag as well")
     record.add_argument(
         "--ros2", action="store_true", help="publish to ROS 2, and record that as bags/ros2 (MCAP)"
@@ -386,7 +396,7 @@ def _add_live(subparsers: Subparsers) -> None:
         "the estimator's only position source.",
     )
     _add_system(live, default="orb")
-    _add_flight(live, "world", "trajectory", "vehicle", "seed")
+    _add_flight(live, "world", "trajectory", "vehicle", "seed", "sweep")
     live.add_argument(
         "--latency_ms",
         type=number_type("latency_ms", 0.0, 10_000.0, unit="ms"),

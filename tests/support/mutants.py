@@ -5,15 +5,16 @@
 A fault is another comparison, operator, number or condition in one function, as `a < b` for
 `a <= b`. The tests are collected once; each fault is planted in a forked process, which ends with
 the first test that fails. No file is changed. Functions that Numba compiles are left out, and what
-a test runs in a process of its own is without the fault. Tests marked as long are run with --long.
-Exit status 1 where the tests fail without a fault.
+a test runs in a process of its own is without the fault. With --long, tests marked as long come
+after the others, and what they alone find is told. Exit status 1 where the tests fail without a
+fault.
 """
 
 import argparse
 import ast
 import copy
 import gc
-import importlib
+import importlib.util
 import os
 import random
 import signal
@@ -28,6 +29,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 TIME_OUT_S = 300.0  # of the tests with one fault; one that never ends is found, too
+STATUS = MISSED, FOUND, BY_LONG = "not found", "found", "found by long tests alone"
 _COMPARISONS = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -174,8 +176,7 @@ class Referee:
 
     def __init__(self, modules: list[str], count: int, seed: int):
         self._modules, self._count, self._seed = modules, count, seed
-        self.found: list[str] = []
-        self.missed: list[str] = []
+        self.faults: dict[str, list[str]] = {FOUND: [], BY_LONG: [], MISSED: []}
         self.sound = False
 
     @pytest.hookimpl(tryfirst=True)
@@ -184,15 +185,20 @@ class Referee:
         gc.unfreeze()  # else what the collection left is not among its objects
         faults = [f for name in self._modules for f in faults_of(importlib.import_module(name))]
         drawn = random.Random(self._seed).sample(faults, min(self._count, len(faults)))
-        self.sound = passes(session, None)
+        session.items.sort(key=is_long)
+        self.sound = judge(session, None) == MISSED
         for fault in drawn if self.sound else []:
-            lived = passes(session, fault)
-            (self.missed if lived else self.found).append(fault.text)
+            self.faults[judge(session, fault)].append(fault.text)
         return True
 
 
-def passes(session: pytest.Session, fault: Fault | None) -> bool:
-    """Whether all tests pass, in a forked process."""
+def is_long(item: pytest.Item) -> bool:
+    """Whether a test is left out by `make test`."""
+    return item.get_closest_marker("long") is not None
+
+
+def judge(session: pytest.Session, fault: Fault | None) -> str:
+    """Runs the tests in a forked process: which of them find the fault, if any."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -205,19 +211,20 @@ def passes(session: pytest.Session, fault: Fault | None) -> bool:
             for item, following in zip(session.items, [*session.items[1:], None]):
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if session.testsfailed:
-                    break
-            os._exit(1 if session.testsfailed else 0)
+                    os._exit(STATUS.index(BY_LONG if is_long(item) else FOUND))
+            os._exit(STATUS.index(MISSED))
         finally:
-            os._exit(2)
+            os._exit(STATUS.index(FOUND))
     end = time.monotonic() + TIME_OUT_S
     while time.monotonic() < end:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            return status == 0
+            code = os.waitstatus_to_exitcode(status)
+            return STATUS[code] if 0 <= code < len(STATUS) else FOUND
         time.sleep(0.02)
     os.killpg(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return False
+    return FOUND
 
 
 def main() -> int:
@@ -228,16 +235,21 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20, help="faults, drawn at random")
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     args, more = parser.parse_known_args()
-    referee = Referee(args.modules.split(","), args.count, args.seed)
+    modules = args.modules.split(",")
+    unknown = [name for name in modules if importlib.util.find_spec(name) is None]
+    if unknown:
+        parser.error(f"there is no module {', '.join(unknown)}")
+    referee = Referee(modules, args.count, args.seed)
     words = ["-q", "-p", "no:cacheprovider", "--no-header", "--no-summary", *args.tests, *more]
     pytest.main(words, plugins=[referee])
     if not referee.sound:
         print("the tests fail without a fault", file=sys.stderr)
         return 1
-    for text in referee.missed:
-        print(f"not found: {text}")
-    total = len(referee.found) + len(referee.missed)
-    print(f"{args.modules}: {len(referee.found)} of {total} faults found")
+    for kind in (BY_LONG, MISSED):
+        for text in referee.faults[kind]:
+            print(f"{kind}: {text}")
+    counts = (f"{len(texts)} {kind}" for kind, texts in referee.faults.items())
+    print(f"{args.modules}: {', '.join(counts)}")
     return 0
 
 

@@ -9,7 +9,7 @@ from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
-from xtdrone_slam.agents.trajectory import stereo_calibration
+from xtdrone_slam.agents.recorder import stereo_calibration
 from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
 from xtdrone_slam.flight import trajectories
 

@@ -1,6 +1,7 @@
 """Runs a simulation of the command line: stations, signals, run folder, closing lines."""
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -123,6 +124,7 @@ class ClosingPlots:
 
 def draw_on_request() -> None:
     """Loads what draws, then draws the run folder that standard input names, if it names one."""
+    gc.disable()  # it makes little garbage, and ends soon
     with contextlib.suppress(Exception):  # said when it is to draw
         from xtdrone_core import plot_style
 
@@ -132,6 +134,7 @@ def draw_on_request() -> None:
     folder = sys.stdin.buffer.read()
     if folder:
         plot_flight(Path(os.fsdecode(folder)))
+    gc.freeze()  # Python's end would look for garbage all the same
 
 
 def plot_flight(folder: Path) -> None:

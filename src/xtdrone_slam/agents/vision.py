@@ -18,8 +18,10 @@ from xtdrone_core.scenario.options import Option
 from ..benchmark import adapters, link, runner
 from ..datasets.calibration import pose_matrix
 from ..datasets.dataset import DatasetWriter
+from ..datasets.scans import Scanner
 from ..errors import SlamError
-from .trajectory import TRAJECTORY, TrajectoryAgent, stereo_calibration
+from .recorder import first_sensor, imu_of, stereo_calibration
+from .trajectory import TRAJECTORY, TrajectoryAgent
 
 LATENCY_MS = 80.0  # time from exposure to estimator [ms]
 _REST_US = 2_000_000  # rest at the start, for the estimator to align its attitude [us]
@@ -27,7 +29,7 @@ _SYSTEM = "vision"  # folder in the run folder, for the calibration and the syst
 
 
 class VisionAgent(TrajectoryAgent):
-    """Flies a trajectory on the poses of a visual SLAM system fed by the vehicle's stereo pair.
+    """Flies a trajectory on the poses of a SLAM system fed by the vehicle's stereo pair or lidar.
 
     The system's world frame is aligned once, at rest before the flight: the position is the start
     position of the scenario, the attitude is the estimator's. GNSS is disabled in the estimator by
@@ -68,7 +70,7 @@ class VisionAgent(TrajectoryAgent):
         """Starts the system. Called once, before the flight.
 
         Raises:
-            SlamError: The vehicle has no stereo pair, or the system cannot be started.
+            SlamError: The vehicle has no stereo pair or lidar, or the system cannot be started.
         """
         super().attach(flight)
         name = f"autopilot '{flight.scenario.autopilot}'"
@@ -141,18 +143,29 @@ class Aligner:
 
 
 class _Vision(Observer):
-    """Passes the stereo pairs to the system, and its poses to the estimator."""
+    """Passes the stereo pairs or scans to the system, and its poses to the estimator."""
 
     wants_readings = True
 
     def __init__(
         self, flight: Flight, adapter: adapters.Adapter, latency_us: int, event: Callable[..., None]
     ) -> None:
-        sensor = next(sensor for sensor in flight.rendered_sensors() if sensor["kind"] == "stereo")
-        calibration, imu_pos = stereo_calibration(sensor, flight.fleet.vehicles[0].sensors)
+        kind = "lidar" if adapter.takes_scans else "stereo"
+        sensor, blocks = first_sensor(flight, kind), flight.fleet.vehicles[0].sensors
+        if sensor is None:
+            raise SlamError(
+                f"'{adapter.name}' needs a {kind} sensor: give --vehicle "
+                + ("iris_3d_lidar" if adapter.takes_scans else "iris_stereo")
+            )
+        imu, imu_pos = imu_of(blocks)
         assert flight.folder is not None  # the recorder has made its dataset there
         folder = flight.folder / _SYSTEM
-        DatasetWriter(folder, calibration).close()
+        self._scanner = None
+        if adapter.takes_scans:
+            self._scanner = Scanner.from_simulation(sensor["parameters"][0], imu_pos)
+            DatasetWriter(folder, imu, self._scanner).close()
+        else:
+            DatasetWriter(folder, stereo_calibration(sensor, blocks)[0]).close()
         self._flight, self._latency_us, self._event = flight, latency_us, event
         self._key = sensor["vehicle"], sensor["sensor"]
         self._imu = "imu" in adapter.inputs
@@ -201,14 +214,18 @@ class _Vision(Observer):
             self._errors.append(float(np.linalg.norm(error)))
 
     def on_reading(self, reading: Reading) -> None:
-        """Submits a pair to the system and waits for its answer."""
+        """Submits a pair or scan to the system and waits for its answer."""
         if (
             (reading.vehicle, reading.sensor) != self._key
             or reading.t_us < _REST_US
             or self._session.failed()
         ):
             return
-        self._session.submit(reading.t_us, reading.data["left"], reading.data["right"])
+        if self._scanner is not None:
+            points = self._scanner.points(reading.data["ranges"])
+            self._session.submit_frame(reading.t_us, link.pack_scan(reading.t_us, points))
+        else:
+            self._session.submit(reading.t_us, reading.data["left"], reading.data["right"])
         self._session.frames += 1
         answer = self._wait_for_answer()
         if answer is None:

@@ -34,6 +34,11 @@ class Adapter:
     folder: str = ""  # folder of the adapter.yaml
     declared: dict[str, Argument] = field(default_factory=dict)  # parameters by name
 
+    @property
+    def takes_scans(self) -> bool:
+        """Whether a frame of the system is a lidar's scan; else it is a stereo pair."""
+        return "lidar" in self.inputs
+
     def fill(self, command: Sequence[str], **placeholders: object) -> list[str]:
         """Replaces the placeholders in a command; `{adapter}` is the adapter's folder.
 
@@ -139,6 +144,11 @@ def load(name: str, /, **parameters: Any) -> Adapter:  # values of YAML or a com
     for name in adapter.inputs:
         if name not in link.INPUTS:
             raise SlamError(unknown_name(f"input of '{adapter.name}'", name, link.INPUTS))
+    if adapter.takes_scans and {"stereo", "depth"} & set(adapter.inputs):
+        raise SlamError(
+            f"'{adapter.name}' has the inputs {', '.join(adapter.inputs)}: give lidar without "
+            "stereo and depth, since a system answers each pair or each scan"
+        )
     return adapter
 
 

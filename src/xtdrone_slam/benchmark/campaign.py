@@ -177,7 +177,7 @@ def _prepare(folder: Path, conditions: Conditions, campaign: Campaign, report: P
         **(options.metadata() if options else {"dataset": conditions.name}),
         "bandwidth": conditions.bandwidth,
         "loss": conditions.loss,
-        "stereo_pairs": len(dataset),
+        "stereo_pairs" if dataset.has_pairs else "scans": len(dataset),
         "duration_s": round(float(dataset.times_us[-1] - dataset.times_us[0]) * 1e-6, 2),
         "runs": campaign.runs,
         "speed": campaign.speed,

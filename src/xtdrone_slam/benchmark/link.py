@@ -1,4 +1,5 @@
-"""The protocol between the benchmark and a system under test: images and IMU in, poses out.
+"""The protocol between the benchmark and a system under test: images or scans, and IMU in; poses
+out.
 
 Standard input of the system is a stream of messages. Each has a 16-byte header (little-endian):
 the type, one letter; three padding bytes; the payload size, uint32; the time, int64 [us]. A system
@@ -7,13 +8,17 @@ ignores types that it does not know. The end of the stream ends the run.
     P  stereo pair: left and right image, one byte per pixel, row by row
     I  IMU reading: gyroscope x, y, z [rad/s], accelerometer x, y, z [m/s^2], body, float64 each
     D  depth image of the left camera [m], float32, row by row; precedes the pair of its time
+    L  scan of a lidar: x, y, z in the frame of the IMU [m], time from the scan's on (0 or less)
+       [s], row of the scanner from 0 at the bottom; five float32 for each point, by time
 
-Pairs are always sent, the other types if the adapter.yaml lists them as `inputs`. Messages are
-in the order of time: all IMU readings up to the time of a pair precede it.
+Scans are sent in place of pairs if the adapter.yaml lists `lidar` in its `inputs`, IMU readings and
+depth images if it lists them. Messages are in the order of time: all IMU readings up to the time of
+a pair or scan precede it.
 
-Standard output of the system has one line per pair, either `pose t_us x y z qx qy qz qw features`
-(body to the system's own world frame) or `lost t_us features`; other lines go to the log. The
-lines may be delayed: a system may answer a pair after it has read the next ones.
+Standard output of the system has one line per pair or scan, either
+`pose t_us x y z qx qy qz qw features` (body to the system's own world frame) or
+`lost t_us features`; other lines go to the log. The lines may be delayed: a system may answer a
+pair after it has read the next ones.
 
 This module imports nothing of the workspace, so that a system in an environment of its own can
 import it.
@@ -29,8 +34,8 @@ from typing import BinaryIO, TextIO
 import numpy as np
 
 _HEAD = struct.Struct("<c3xIq")
-PAIR, IMU, DEPTH = b"P", b"I", b"D"
-INPUTS = {"stereo": PAIR, "imu": IMU, "depth": DEPTH}  # names in adapter.yaml
+PAIR, IMU, DEPTH, SCAN = b"P", b"I", b"D", b"L"
+INPUTS = {"stereo": PAIR, "imu": IMU, "depth": DEPTH, "lidar": SCAN}  # names in adapter.yaml
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,11 @@ def pack_imu(t_us: int, gyro: Iterable[float], accel: Iterable[float]) -> bytes:
 def pack_depth(t_us: int, depth: np.ndarray) -> bytes:
     """Packs a depth image (H, W) of the left camera [m]; it precedes the pair of its time."""
     return message(DEPTH, t_us, np.asarray(depth, dtype="<f4").tobytes())
+
+
+def pack_scan(t_us: int, points: np.ndarray) -> bytes:
+    """Packs the message of a scan: (M, 5) x, y, z [m], time [s], row; see above."""
+    return message(SCAN, t_us, np.asarray(points, dtype="<f4").tobytes())
 
 
 def message(kind: bytes, t_us: int, payload: bytes) -> bytes:
@@ -110,6 +120,11 @@ def frames(
 def images(payload: bytes, shape: tuple[int, int]) -> np.ndarray:
     """Unpacks (2, H, W) uint8, left and right image, from the payload of a PAIR."""
     return np.frombuffer(payload, dtype=np.uint8).reshape(2, *shape)
+
+
+def points(payload: bytes) -> np.ndarray:
+    """Unpacks (M, 5) float32 from the payload of a SCAN."""
+    return np.frombuffer(payload, dtype="<f4").reshape(-1, 5)
 
 
 def reading(payload: bytes) -> np.ndarray:

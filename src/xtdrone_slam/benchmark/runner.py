@@ -19,7 +19,7 @@ from xtdrone_core.runs.parent import interrupts_wait, tied
 
 from ..datasets.dataset import Dataset
 from ..errors import SlamError
-from . import environments, machine
+from . import environments, link, machine
 from .adapters import Adapter
 from .channel import Channel
 from .session import ANSWER_TIMEOUT_S, Session
@@ -117,6 +117,7 @@ def run(
     Raises:
         SlamError: The folder cannot be written, or the system cannot be started.
     """
+    frame_times(adapter, dataset)  # raises what cannot be played before the system is started
     system = SystemRun(adapter, dataset.folder, folder, timeout_s, speed)
     with system as session:
         _Playback(session, adapter, dataset, speed, channel or Channel()).play(progress)
@@ -220,19 +221,37 @@ class SystemRun:
         )
 
 
-# Left, right and depth image of each pair, or why they cannot be read.
-_Decoded = queue.Queue[tuple[np.ndarray, np.ndarray, np.ndarray | None] | SlamError]
+# The message of each frame and the size of its images or scan, or why it cannot be read.
+_Decoded = queue.Queue[tuple[bytes, int] | SlamError]
+
+
+def frame_times(adapter: Adapter, dataset: Dataset) -> np.ndarray:
+    """Returns the times (T,) of what a system gets from a dataset: pairs or scans [us].
+
+    Raises:
+        SlamError: The dataset has none.
+    """
+    if not adapter.takes_scans:
+        _ = dataset.calibration  # raises
+        return dataset.times_us
+    if dataset.scans is None:
+        raise SlamError(
+            f"'{adapter.name}' needs scans, and '{dataset.folder}' has none: run xtdrone slam "
+            "record --vehicle iris_3d_lidar"
+        )
+    return dataset.scans.times_us
 
 
 class _Playback:
-    """Submits the pairs of a dataset to a session, each at its time."""
+    """Submits the pairs or scans of a dataset to a session, each at its time."""
 
     def __init__(
         self, session: Session, adapter: Adapter, dataset: Dataset, speed: float, channel: Channel
     ) -> None:
         self._session, self._dataset = session, dataset
         self._speed, self._channel = speed, channel
-        self._inputs = adapter.inputs
+        self._what = "scans" if adapter.takes_scans else "pairs"
+        self._inputs, self._times = adapter.inputs, frame_times(adapter, dataset)
         if "imu" in adapter.inputs:
             for row in dataset.imu():
                 session.imu(int(row[0]), row[1:4], row[4:])
@@ -252,19 +271,20 @@ class _Playback:
                     decoded.get(timeout=0.05)
 
     def _play(self, decoded: "_Decoded", progress: Callable[[], object] | None) -> None:
-        session, times = self._session, self._dataset.times_us
+        session, times = self._session, self._times
         unreadable = []
         begin = None
         for t_us in map(int, times):
-            images = decoded.get()
+            frame = decoded.get()
             session.frames += 1
             if progress is not None:
                 progress()
-            if isinstance(images, SlamError):
-                unreadable.append(str(images))
+            if isinstance(frame, SlamError):
+                unreadable.append(str(frame))
                 session.missing += 1
                 continue
-            arrival = self._channel.arrival(t_us, images[0].nbytes + images[1].nbytes)
+            message, size = frame
+            arrival = self._channel.arrival(t_us, size)
             if arrival is None:
                 session.not_arrived += 1
                 continue
@@ -273,8 +293,7 @@ class _Playback:
                 due = begin + (t_us - times[0]) * 1e-6 / self._speed
                 ready = begin + (arrival - times[0]) * 1e-6 / self._speed
                 time.sleep(max(ready - time.monotonic(), 0.0))
-            left, right, depth = images
-            session.submit(t_us, left, right, depth, due, wait=self._speed == 0)
+            session.submit_frame(t_us, message, due, wait=self._speed == 0)
             if begin is None:  # playback starts once the system has loaded
                 session.wait_for_first_answer()
                 begin = time.monotonic() - (t_us - times[0]) * 1e-6 / (self._speed or 1.0)
@@ -282,18 +301,27 @@ class _Playback:
                 return
         if unreadable:
             session.fail(
-                f"{len(unreadable)} pairs of the recording are missing: "
+                f"{len(unreadable)} {self._what} of the recording are missing: "
                 + "; ".join(unreadable[:_MAX_LISTED])
             )
         session.finish()
 
     def _decode(self, decoded: "_Decoded", stop: threading.Event) -> None:
-        for index in range(len(self._dataset)):
+        for index, t_us in enumerate(map(int, self._times)):
             if stop.is_set():
                 return
             try:
-                depth = self._dataset.depth(index) if "depth" in self._inputs else None
-                left, right = self._dataset.pair(index)
-                decoded.put((left, right, depth))
+                decoded.put(self._frame(index, t_us))
             except SlamError as error:
                 decoded.put(error)
+
+    def _frame(self, index: int, t_us: int) -> tuple[bytes, int]:
+        """Returns the message of a frame, and the size of what the channel carries."""
+        dataset = self._dataset
+        if "lidar" in self._inputs:
+            assert dataset.scans is not None  # frame_times() has found it
+            points = dataset.scans.points(index)
+            return link.pack_scan(t_us, points), points.nbytes
+        depth = link.pack_depth(t_us, dataset.depth(index)) if "depth" in self._inputs else b""
+        left, right = dataset.pair(index)
+        return depth + link.pack(t_us, left, right), left.nbytes + right.nbytes

@@ -114,13 +114,17 @@ class Session:
             due: Wall time by time.monotonic() from which the latency counts; None: now [s].
             wait: Whether to wait for space in the queue (or a failure) instead of dropping.
         """
+        head = b"" if depth is None else link.pack_depth(t_us, depth)
+        self.submit_frame(t_us, head + link.pack(t_us, left, right), due, wait)
+
+    def submit_frame(
+        self, t_us: int, message: bytes, due: float | None = None, wait: bool = False
+    ) -> None:
+        """Queues the message of a pair or scan, as submit() does."""
         readings, count = self._readings, 0
         while count < len(readings) and readings[count][0] <= t_us:
             count += 1
-        parts = [readings[i][1] for i in range(count)]
-        if depth is not None:
-            parts.append(link.pack_depth(t_us, depth))
-        parts.append(link.pack(t_us, left, right))
+        parts = [*(readings[i][1] for i in range(count)), message]
         while wait and self._queue.full() and not self.failed():
             time.sleep(_POLL_S)
         self._due[t_us] = time.monotonic() if due is None else due

@@ -172,7 +172,11 @@ def write_euroc(folder: Path, calibration: Calibration) -> None:
                 "distortion_coefficients": list(camera.distortion),
             },
         )
-    imu = calibration.imu
+    write_body(folder, calibration.imu)
+
+
+def write_body(folder: Path, imu: Imu) -> None:
+    """Writes sensor.yaml of the IMU and of the true state, and body.yaml, into a mav0 folder."""
     _write(
         folder / "imu0" / "sensor.yaml",
         {

@@ -16,7 +16,8 @@ from xtdrone_core.runs import run_folder
 
 from ..errors import SlamError
 from . import calibration as calibrations, formats, lenses
-from .calibration import Calibration
+from .calibration import Calibration, Imu
+from .scans import FOLDER as SCANS, Scanner, Scans, ScanWriter
 
 _MAX_LISTED = 5  # recordings in a message
 _IMAGE = "#timestamp [ns],filename"
@@ -69,8 +70,15 @@ def recorded() -> list[str]:
 class DatasetWriter:
     """Writes one recording. The row of an image is written after the image file."""
 
-    def __init__(self, folder: Path, calibration: Calibration) -> None:
+    def __init__(
+        self, folder: Path, calibration: Calibration | Imu, scanner: Scanner | None = None
+    ) -> None:
         """Creates the folders and the calibration files.
+
+        Args:
+            folder: Folder of the dataset.
+            calibration: That of the stereo pair and the IMU, or of the IMU alone.
+            scanner: The lidar, if there is one.
 
         Raises:
             SlamError: The folder contains a dataset, or cannot be written.
@@ -80,17 +88,20 @@ class DatasetWriter:
         mav = self.folder / "mav0"
         if mav.exists():
             raise SlamError(f"'{folder}' contains a dataset already: give another name")
+        cameras = ("cam0", "cam1") if isinstance(calibration, Calibration) else ()
         try:
-            for camera in ("cam0", "cam1"):
+            for camera in cameras:
                 (mav / camera / "data").mkdir(parents=True)
-            calibrations.write_euroc(mav, calibration)
-            calibrations.write_kalibr(self.folder / "kalibr", calibration)
-            lenses.write_opencv(self.folder / "opencv_stereo.yaml", calibration)
+            if isinstance(calibration, Calibration):
+                calibrations.write_euroc(mav, calibration)
+                calibrations.write_kalibr(self.folder / "kalibr", calibration)
+                lenses.write_opencv(self.folder / "opencv_stereo.yaml", calibration)
+            else:
+                calibrations.write_body(mav, calibration)
         except OSError as error:
             raise SlamError(f"cannot write a dataset to '{folder}': {error.strerror}") from error
-        self._images = [
-            formats.LineFile(mav / camera / "data.csv", _IMAGE) for camera in ("cam0", "cam1")
-        ]
+        self._images = [formats.LineFile(mav / camera / "data.csv", _IMAGE) for camera in cameras]
+        self._scans = None if scanner is None else ScanWriter(mav, scanner)
         self._imu = formats.LineFile(mav / "imu0" / "data.csv", _IMU)
         truth = mav / "state_groundtruth_estimate0" / "data.csv"
         self._truth = formats.LineFile(truth, _TRUTH)
@@ -118,6 +129,17 @@ class DatasetWriter:
                 ) from error
             table.write(f"{t_us * 1000},{name}")
         self.frames += 1
+
+    def scan(self, t_us: int, ranges: np.ndarray) -> None:
+        """Adds the distances (rows, columns) of a scan [m].
+
+        Raises:
+            SlamError: A file cannot be written, for example because the disk is full.
+        """
+        assert self._scans is not None, "the dataset was begun without a lidar"
+        self._scans.scan(t_us, ranges)
+        if not self._images:
+            self.frames += 1
 
     def depth(self, t_us: int, depth: np.ndarray) -> None:
         """Adds the left camera's depth image (H, W) [m], as 16-bit PNG in millimetres.
@@ -161,14 +183,11 @@ class DatasetWriter:
 
     def close(self) -> None:
         """Closes the files; writes the truth at the image times for KITTI. May be called twice."""
-        for file in (
-            *self._images,
-            self._imu,
-            self._truth,
-            self._tum,
-            *filter(None, [self._depth]),
-        ):
-            file.close()
+        for table in (*self._images, self._imu, self._truth, self._tum):
+            table.close()
+        for more in (self._depth, self._scans):
+            if more is not None:
+                more.close()
         if self.frames:
             formats.write_kitti(
                 self.folder / "groundtruth.kitti", Dataset(self.folder).truth_at_images()
@@ -180,8 +199,8 @@ class Dataset:
 
     Attributes:
         folder: The folder with mav0.
-        times_us: (T,) int64 of the stereo pairs [us].
-        calibration: The calibration.
+        times_us: (T,) int64 of the stereo pairs, or of the scans if there are no pairs [us].
+        scans: The lidar's, or None.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -192,16 +211,25 @@ class Dataset:
         """
         self.folder = Path(folder)
         mav = self.folder / "mav0"
-        self.calibration = calibrations.read_euroc(mav)
+        self.scans = Scans(mav) if files.is_folder(mav / SCANS) else None
+        self._calibration = None
+        self._files: list[tuple[Path, Path]] = []
+        if self.scans is not None and not files.is_folder(mav / "cam0"):
+            self.times_us = self.scans.times_us
+        else:
+            self._calibration = calibrations.read_euroc(mav)
+            self._read_pairs(mav)
+
+    def _read_pairs(self, mav: Path) -> None:
         left, right = (
             dict(line.split(",", 1) for line in formats.read_rows(path / "data.csv") if "," in line)
             for path in (mav / "cam0", mav / "cam1")
         )
         both = sorted(set(left) & set(right), key=int)
         if not both:
-            raise SlamError(f"'{folder}' contains no stereo pair")
+            raise SlamError(f"'{self.folder}' contains no stereo pair")
         self.times_us = np.array([int(key) // 1000 for key in both], dtype=np.int64)
-        self._files = [
+        self._files += [
             (mav / "cam0" / "data" / left[key].strip(), mav / "cam1" / "data" / right[key].strip())
             for key in both
         ]
@@ -210,8 +238,26 @@ class Dataset:
             self.times_us = self.times_us[:-1]
 
     def __len__(self) -> int:
-        """Returns the number of stereo pairs."""
-        return len(self._files)
+        """Returns the number of stereo pairs, or of scans if there are no pairs."""
+        return len(self.times_us)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether the dataset has stereo pairs."""
+        return self._calibration is not None
+
+    @property
+    def calibration(self) -> Calibration:
+        """The calibration of the stereo pair and the IMU.
+
+        Raises:
+            SlamError: The dataset has no stereo pair.
+        """
+        if self._calibration is None:
+            raise SlamError(
+                f"'{self.folder}' has scans and no stereo pairs: give a system with the input lidar"
+            )
+        return self._calibration
 
     def pair(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """Reads the left and right image, (H, W) uint8.

@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sensor_models.rendered.lidar import lidar_of
 from xtdrone_core import XtdroneError, files
 from xtdrone_core.errors import shown
+from xtdrone_sim.vehicles.sdf import load_vehicle
 
 from ..errors import SlamError
 
@@ -23,8 +25,9 @@ class FlightOptions:
     seed: int = 1
     light: float = 1.0  # factor on every lamp and the ambient light
     texture: float = 1.0  # fraction of the surfaces that keep their texture
-    vehicle: str = "iris_stereo"  # type, with a grey stereo pair
+    vehicle: str = "iris_stereo"  # type, with a grey stereo pair or a lidar
     gps: str = ""  # preset of the GNSS receiver; empty: the vehicle's
+    sweep: float = 1.0  # time of a lidar's scan, as a fraction of that between two; 0: one instant
 
     def __post_init__(self) -> None:
         for name in ("world", "trajectory", "vehicle", "gps"):
@@ -46,6 +49,21 @@ class FlightOptions:
                 f"a texture of {shown(self.texture)} is not allowed: give a fraction from 0 to 1"
             )
 
+        if not (isinstance(self.sweep, (int, float)) and 0 <= self.sweep <= 1):
+            raise SlamError(
+                f"a sweep of {shown(self.sweep)} is not allowed: give a fraction from 0 to 1"
+            )
+
+    def sensors(self) -> str:
+        """Returns the scenario's changes of the sensors: the sweep of a vehicle's lidar.
+
+        Raises:
+            XtdroneError: No such vehicle.
+        """
+        blocks = load_vehicle(self.vehicle).sensors
+        rates = [lidar_of(block).rate for block in blocks if block.kind == "lidar"]
+        return f"lidar.sweep={self.sweep / max(rates):.6g}" if rates and self.sweep else ""
+
     @property
     def label(self) -> str:
         """Short name for a folder: the world, and all options that are not at their default."""
@@ -55,7 +73,7 @@ class FlightOptions:
             parts.append(Path(self.trajectory).stem)
         parts += [
             f"{name}{getattr(self, name):g}"
-            for name in ("seed", "light", "texture")
+            for name in ("seed", "light", "texture", "sweep")
             if getattr(self, name) != getattr(default, name)
         ]
         parts += [
@@ -84,6 +102,7 @@ class FlightOptions:
     def matches(self, folder: Path) -> bool:
         """Returns whether a run folder contains a flight with exactly these options."""
         try:
-            return files.read_json(Path(folder) / "slam.json") == asdict(self)
+            saved = files.read_json(Path(folder) / "slam.json")
+            return {"sweep": FlightOptions.sweep, **saved} == asdict(self)
         except XtdroneError:
             return False

@@ -18,6 +18,7 @@ from xtdrone_core.tables import read_table
 
 from ..datasets import formats, trajectory_file
 from ..errors import SlamError
+from . import tours
 
 _COLUMNS = ("t", "x", "y", "z", "yaw")
 _KNOT_S = 0.1  # minimum distance of spline knots; denser ones make the acceleration noisy [s]
@@ -89,7 +90,7 @@ def load(name: str) -> Trajectory:
     """Loads a trajectory by name.
 
     Args:
-        name: `reference`, `rounds`, a CSV file with t,x,y,z,yaw, a file as of
+        name: A name of BUILT_IN, a CSV file with t,x,y,z,yaw, a file as of
             trajectory_file.read(), or a run folder, whose flight (for example by keyboard) is
             repeated.
 
@@ -182,7 +183,13 @@ def rounds(step: float = 0.1) -> np.ndarray:
     return _laps(56.0, 2, (3.5, 3.0), 0.0, 0.0, step)
 
 
-BUILT_IN = {"reference": reference, "rounds": rounds}
+BUILT_IN = {
+    "reference": reference,
+    "rounds": rounds,
+    "tour": tours.tour,
+    "aisle": tours.aisle,
+    "park": tours.park,
+}
 
 
 def descriptions() -> dict[str, str]:

@@ -24,7 +24,7 @@ from xtdrone_ros1 import discovery, node
 from xtdrone_ros1.messages import Message, ros_class
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
-from ..agents.trajectory import stereo_calibration
+from ..agents.recorder import stereo_calibration
 from ..benchmark import adapters, execution, plan, runner
 from ..benchmark.channel import Channel
 from ..benchmark.live import LiveRun

@@ -1,0 +1,1 @@
+"""Laser SLAM's parts: undistortion, voxel maps, registration, grids, pose graphs, map files."""

@@ -1,0 +1,1 @@
+"""GenZ-ICP, installed from PyPI."""

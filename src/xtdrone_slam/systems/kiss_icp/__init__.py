@@ -1,0 +1,1 @@
+"""KISS-ICP, installed from PyPI."""

@@ -1,0 +1,1 @@
+"""Baseline: lidar-inertial odometry on a voxel map, on NumPy and Numba."""
