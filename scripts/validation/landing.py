@@ -134,8 +134,8 @@ def main():
             good = int((errors < BOUNDS[kind]).sum())
             broken += good < len(errors)
             print(
-                f"{kind}: {good} of {len(errors)} within {BOUNDS[kind]:g} m, mean {errors.mean():.3f} "
-                f"m, largest {errors.max():.3f} m, marker in "
+                f"{kind}: {good} of {len(errors)} within {BOUNDS[kind]:g} m, mean "
+                f"{errors.mean():.3f} m, largest {errors.max():.3f} m, marker in "
                 f"{np.mean([landing.seen for landing in landings]):.0%} of the images",
                 flush=True,
             )
