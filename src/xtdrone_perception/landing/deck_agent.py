@@ -63,7 +63,7 @@ class MarkerDeckLandingAgent(DeckLandingAgent):
         Raises:
             PerceptionError: There are no such markers.
         """
-        super().__init__(n, speed, height, carry, time_out, on_event)
+        super().__init__(n, speed, height, carry, time_out=time_out, on_event=on_event)
         self._markers, self._library = nested_of(marker), library
         self.tracker: MarkerTracker | None = None
 
