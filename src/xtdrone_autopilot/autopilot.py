@@ -683,6 +683,10 @@ class EmbeddedAutopilot(
         if self.links is not None:
             self.links.close()
 
+    def aim_camera(self, i: int, position: np.ndarray | None) -> None:
+        """Makes the camera mount of vehicle i look at a place; see AimsCameras."""
+        self.mount.look_at(i, position)
+
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Takes an externally measured pose, with the simulated time of the measurement.
 

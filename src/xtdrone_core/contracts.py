@@ -265,6 +265,19 @@ class LandingTargetTaker(Protocol):
 
 
 @runtime_checkable
+class AimsCameras(Protocol):
+    """An autopilot with camera mounts that an Agent may turn."""
+
+    def aim_camera(self, i: int, position: np.ndarray | None) -> None:
+        """Makes the camera mount of vehicle i look at a place from now on.
+
+        Args:
+            i: The vehicle.
+            position: (3,) world [m]; None for straight ahead.
+        """
+
+
+@runtime_checkable
 class Telemetered(Protocol):
     """An autopilot whose estimates come by telemetry, later than they were true."""
 

@@ -51,8 +51,8 @@ def test_nine_fly_three_formations_and_land(runs):
 
 @pytest.mark.slow
 def test_two_runs_with_one_seed_leave_the_same_log(runs):
-    first, _ = simple_run.run(4, ("T",), "consensus", Radio(0.1, 0.2), 7, 0.05)
-    second, _ = simple_run.run(4, ("T",), "consensus", Radio(0.1, 0.2), 7, 0.05)
+    first, _ = simple_run.run(6, ("T",), "consensus", Radio(0.1, 0.2), 7, 0.05)
+    second, _ = simple_run.run(6, ("T",), "consensus", Radio(0.1, 0.2), 7, 0.05)
     assert first != second
     assert (first / "truth.bin").read_bytes() == (second / "truth.bin").read_bytes()
     assert (first / "events.jsonl").read_bytes() == (second / "events.jsonl").read_bytes()

@@ -1,6 +1,7 @@
 """Schemes and communication in the simple simulator."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -299,6 +300,21 @@ def test_nobody_hears_the_leader_for_a_while():
         network.exchange(t_us, np.zeros((3, 12)))
         ages.append(network.neighbours(t_us, np.array([1])).age.round(3).tolist())
     assert ages == [[0, 0], [0, 0], [0.02, 0], [0.04, 0], [0, 0], [0, 0]]
+
+
+def test_who_falls_silent_is_taken_to_slow_down_to_rest():
+    """At its speed for the time-out, then to 0 within the same time; by its integral."""
+    follower = CentralisedFollower(FollowerParameters(packet_timeout=0.4))
+    ages = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 5.0])
+    heard = SimpleNamespace(
+        age=ages, pos=np.full((6, 3), 7.0), vel=np.tile([2.0, -1.0, 0.0], (6, 1))
+    )
+    pos, vel = follower.predict(heard)
+    t = np.linspace(0.0, 5.0, 50_001)
+    share = np.clip(2.0 - t / 0.4, 0.0, 1.0)
+    travelled = np.interp(ages, t, np.cumsum(share) * 1e-4)
+    np.testing.assert_allclose(pos, 7.0 + travelled[:, None] * heard.vel, atol=1e-3)
+    np.testing.assert_allclose(vel, np.interp(ages, t, share)[:, None] * heard.vel, atol=1e-9)
 
 
 def test_packets_arrive_late_and_some_not_at_all():

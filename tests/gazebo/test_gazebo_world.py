@@ -1,5 +1,6 @@
 """The SDF that Gazebo gets, and the set-up's refusals; needs no Gazebo."""
 
+import math
 import os
 import subprocess
 
@@ -9,13 +10,15 @@ from lxml import etree
 
 from sensor_models.cameras import cameras_of
 from xtdrone_core import VehicleSpec, resources
+from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_sim.engines.gazebo import engine as gazebo_engine
 from xtdrone_sim.engines.gazebo.scene import scanners
-from xtdrone_sim.engines.gazebo.world import world_sdf
+from xtdrone_sim.engines.gazebo.world import model_sdf, world_sdf
 from xtdrone_sim.errors import EngineError
-from xtdrone_sim.vehicles.pose import start_pose
+from xtdrone_sim.vehicles.pose import Pose, start_pose
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
+from xtdrone_sim.world.models import read_model
 
 ONE_BODY = [name for name in resources.vehicle_names() if len(load_vehicle(name).bodies) == 1]
 WORLDS = resources.world_names()
@@ -52,6 +55,43 @@ def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
     assert link.findall("collision") and link.findall("visual")
     assert all(c.findtext("surface/contact/ode/kp") for c in link.findall("collision"))
     assert "urn:xtdrone" not in text
+
+
+def test_four_feet_carry_a_vehicle_and_are_damped_critically():
+    spec, model = VehicleSpec("iris", "one", (0.0, 0.0, 0.0)), load_vehicle("iris")
+    text = world_sdf(load_world("empty"), (spec,), (model,), "/p.so", "/s", "/looks", 0.004)
+    root = etree.fromstring(text)
+    contact = root.find(".//model[@name='one']//collision/surface/contact/ode")
+    kp, kd, max_vel, min_depth = (float(one.text) for one in contact)
+    assert [one.tag for one in contact] == ["kp", "kd", "max_vel", "min_depth"]
+    assert 4 * kp * 5e-4 == pytest.approx(model.mass * GRAVITY)  # half a millimetre deep
+    assert kd == pytest.approx(2.0 * math.sqrt(kp * model.mass / 4))
+    assert (max_vel, min_depth) == (1.0, 0.0)
+
+
+def test_a_world_without_physics_gets_that_of_the_lockstep(tmp_path):
+    path = tmp_path / "bare.world"
+    path.write_text('<sdf version="1.7"><world name="bare"/></sdf>')
+    text = world_sdf(load_world(str(path)), (), (), "/p.so", "/s", "/looks", 0.004)
+    (physics,) = etree.fromstring(text).iter("physics")
+    assert {one.tag: float(one.text) for one in physics} == {
+        "max_step_size": 0.004,
+        "real_time_factor": 0.0,
+        "real_time_update_rate": 0.0,
+    }
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_an_inserted_model_has_a_mass_where_it_moves(static):
+    text = (
+        f'<sdf version="1.7"><model name="ball"><static>{static}</static><link name="l"><inertial>'
+        "<mass>2</mass></inertial><collision name='c'><geometry><sphere><radius>0.2</radius>"
+        "</sphere></geometry></collision></link></model></sdf>"
+    )
+    model = etree.fromstring(model_sdf(read_model(text, "ball", Pose((0.0, 0.0, 1.0)))))
+    (link,) = model.iter("link")
+    assert [float(mass.text) for mass in link.iter("mass")] == ([] if static else [2.0])
+    assert bool(link.findall("collision/surface/contact")) is not static
 
 
 @pytest.mark.parametrize(

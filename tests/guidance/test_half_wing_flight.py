@@ -9,21 +9,24 @@ import xtdrone as xd
 from darko import DARKO, WEIGHT, trim
 from xtdrone_autopilot.interfaces import ESTIMATE
 from xtdrone_autopilot.state.vehicle_status import VEHICLE_STATUS
+from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import XtdroneError
-from xtdrone_dynamics.quaternion import rotate
+from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 from xtdrone_guidance.agents import GuidanceAgent
 from xtdrone_guidance.indi.aerodynamics import (
     REACH,
     braking_limit,
     flies,
     half_wings_of,
+    learn_wind,
     point_wings,
     turn_heading,
 )
 from xtdrone_guidance.indi.half_wings import HalfWings
 
 HANGING, FLYING = 0.0, 1.0
+GUSTS = "mean=0,5,0 dryden=5"
 INDI = {"velocity_control": "indi", "rate_control": "indi"}
 
 
@@ -120,6 +123,41 @@ def test_wings_are_edge_on_in_a_hover_in_wind_and_face_the_air_in_flight():
     assert flies(vehicle, estimate, air)
 
 
+@pytest.mark.parametrize("seed", [2, 6])
+def test_it_takes_off_in_gusts_and_does_not_fight_the_ground(seed):
+    agent = HoverAgent(1, height=2.0)
+    scenario = xd.Scenario(
+        vehicles="phi_tailsitter", gps="rtk", log="none", seed=seed, wind=GUSTS, **INDI
+    )
+    with xd.Simulation(scenario, agent=agent) as simulation:
+        simulation.run_until(lambda: simulation.state.pos[0, 2] > 1.5, 12.0)
+        assert nose(simulation.state.quat[0])[2] > 0.5
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 1.2])
+@pytest.mark.parametrize("true", [(3.0, 0.0, 0.0), (0.0, 0.0, 1.0), (-2.0, 0.0, 0.0)])
+def test_the_wind_is_learnt_from_the_force_on_the_wings(wings, alpha, true):
+    quat = np.array([0.0, math.sin(0.25 * math.pi - 0.5 * alpha), 0.0, 0.0])
+    quat[3] = math.sqrt(1.0 - quat[1] ** 2)
+    wind = np.zeros(3)
+    vel = np.array([12.0, 0.0, 0.0])
+    for _ in range(200):
+        felt, taken = (_normal_force(wings, quat, vel - each) for each in (true, wind))
+        air = rotate_inverse(*quat, *(vel - wind))
+        force = rotate(*quat, felt - taken, 0.0, 0.0)
+        learn_wind(wings, quat, air, force, 0.01, wind)
+    largest = int(np.argmax(np.abs(true)))
+    assert wind[largest] * true[largest] > 0.0 or (alpha, largest) == (1.2, 2)  # hardly felt there
+    assert _normal_force(wings, quat, vel - wind) == pytest.approx(
+        _normal_force(wings, quat, vel - true), rel=0.25, abs=0.3
+    )
+
+
+def _normal_force(wings, quat, air):
+    """Force along the normal of wings with level elevons [N]."""
+    return -wings["normal"] * np.linalg.norm(air) * rotate_inverse(*quat, *air)[0]
+
+
 class Dash(GuidanceAgent):
     """Notes true heights and speeds along the path, and for 8 s after it."""
 
@@ -160,6 +198,6 @@ def test_from_hover_to_fast_flight_and_back_within_a_metre_of_height(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("way", [(1, 0), (0, 1), (-1, 0)])
 def test_in_wind_with_turbulence_likewise(tmp_path, way):
-    heights, speeds = dash(tmp_path, way, seed=2, wind="mean=0,5,0 dryden=5")
+    heights, speeds = dash(tmp_path, way, seed=2, wind=GUSTS)
     assert abs(heights).max() < 1.0
     assert speeds.max() > 14.0 and speeds[-1] < 2.0

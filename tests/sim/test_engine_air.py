@@ -434,6 +434,18 @@ def test_figures_agree_with_the_kernel(name):
     assert min(figures["max_angular_acceleration_rad_s2"]) > 1.0
 
 
+@pytest.mark.parametrize("name", ["crazyflie", "heavy_lifter", "tello", "typhoon_h480"])
+def test_a_hover_lasts_nearly_as_long_as_its_first_current_would(name):
+    """The current grows as the voltage falls, and the last of the charge gives too little."""
+    model = load_vehicle(name)
+    figures = vehicle_figures(model)
+    minutes = 60.0 * model.battery.capacity / figures["hover_current_a"]
+    assert 0.9 * minutes < figures["hover_time_min"] < minutes
+    power = figures["hover_voltage_v"] * figures["hover_current_a"]
+    shaft, pack = figures["hover_shaft_power_w"], model.battery
+    assert power == pytest.approx(shaft / pack.efficiency + pack.avionics_power)
+
+
 def test_too_heavy_a_vehicle_says_so_and_has_no_hover():
     figures = vehicle_figures(dataclasses.replace(load_vehicle("iris"), mass=9.0))
     assert figures["flies"] == "its weight of 88.3 N exceeds the thrust of its rotors, 28.3 N"

@@ -46,7 +46,7 @@ def air_velocity(vehicle: Record, estimate: Record) -> Vector:
     """
     vel, wind, quat = estimate.vel, vehicle.wind, estimate.quat
     return rotate_inverse(
-        quat[0], quat[1], quat[2], quat[3], vel[0] - wind[0], vel[1] - wind[1], vel[2]
+        quat[0], quat[1], quat[2], quat[3], vel[0] - wind[0], vel[1] - wind[1], vel[2] - wind[2]
     )
 
 

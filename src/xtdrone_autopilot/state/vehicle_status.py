@@ -176,7 +176,7 @@ VEHICLE_STATUS = np.dtype(
         ("rate_integral", "f8", (3,)),  # [rad/s^2]
         ("acc_filtered", "f8", (3,)),  # world [m/s^2]
         ("last_rate", "f8", (3,)),  # angular velocity of the step before, body [rad/s]
-        ("wind", "f8", (2,)),  # east and north, by a loop that measures it; else 0 [m/s]
+        ("wind", "f8", (3,)),  # world, by a loop that measures it; else 0 [m/s]
         ("tilt_limit", "f8"),  # largest tilt of the velocity loop now [rad]
         ("climb_max", "f8"),  # largest vertical velocity; negative as a take-off begins [m/s]
         ("sink_max", "f8"),  # largest speed downwards [m/s]

@@ -129,7 +129,9 @@ def control_velocity(
 @njit
 def control_rates(status: Record, params: Record, estimate: Record, memory: np.ndarray) -> None:
     """Writes the torque set-point of a vehicle with memory (K,)."""
-    rate_control.control_one(status, params, estimate.ang_vel, memory[TORQUE:ACCELERATION])
+    rate_control.control_one(
+        status, params, estimate.ang_vel, memory[TORQUE:ACCELERATION], np.zeros(3)
+    )
 
 
 @njit

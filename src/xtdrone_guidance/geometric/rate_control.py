@@ -16,13 +16,13 @@ class Se3RateControl(Memory):
 
     def __init__(self, fleet: FleetModel) -> None:
         """Needs nothing of the fleet; its inertia is in the status records."""
-        self._taken_off = np.zeros((fleet.n, 3))
+        self._taken_off, self._reach = np.zeros((2, fleet.n, 3))
 
     def step(
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
     ) -> None:
         """Steps all vehicles; without a set-point, torque and thrust are zero."""
-        control_fleet(status, parameters, estimator.records, self._taken_off)
+        control_fleet(status, parameters, estimator.records, self._taken_off, self._reach)
 
 
 class MellingerRateControl(Se3RateControl):

@@ -21,6 +21,8 @@ import numpy as np
 from xtdrone_autopilot.control.vector import air_velocity, clamp, wrap_pi, yaw_of
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import XtdroneError
+from xtdrone_core.fleet_model import SURFACE
+from xtdrone_dynamics.abilities.effectiveness import effectiveness
 from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import half_wing
@@ -33,12 +35,15 @@ FLIGHT_SPEED, WING_SPEED = 4.0, 7.0  # wanted, and airspeed, from which on it fl
 INTO_AIR = 1.0  # rate at which the wings are turned into the air, and out of it [1/s]
 PRESENT = 1.0  # airspeed that the present attitude of the wings weighs as much as [m/s]
 MIN_THRUST = 0.1  # smallest thrust, over the weight: the elevons need its slipstream
+MAX_WASH = 0.5  # largest that is given for their slipstream alone, over the weight
 REACH = 0.985  # part of the elevons' deflection up to which they are asked to hold the wings
 SLOW_BRAKING = 0.25  # largest braking where they hold any, over the weight: more turns too fast
 WIND_S = 0.5  # time constant with which the wind is learnt [s]
+DRAFT_S = 1.5  # time constant with which its vertical part is forgotten [s]
 WIND_DAMPING = 0.15  # change of force by wind below which it is learnt more slowly [N s/m]
 MAX_WIND = 20.0  # [m/s]
 _BASE, _ALONG = 0, 0.99
+_AIRSPEED = 10.0  # at which the elevons' torque is found [m/s]
 
 HALF_WINGS = np.dtype(
     [
@@ -47,6 +52,7 @@ HALF_WINGS = np.dtype(
         ("side", "f8"),  # ½ ρ S C_Y0, along the span [kg/m]
         ("wash", "f8"),  # slipstream at the wing over the thrust, 1 / (2 ρ S_p) [m^2/(N s^2)]
         ("reach", "f8"),  # ζ_m times the largest deflection of the elevons [rad]
+        ("turn", "f8", (3,)),  # largest torque of the elevons over the airspeed squared [kg]
     ]
 )
 
@@ -54,6 +60,7 @@ HALF_WINGS = np.dtype(
 def half_wings_of(fleet: FleetModel) -> np.ndarray:
     """Sums of each vehicle, (N,) of HALF_WINGS: of half wings of its base along its z axis."""
     out = np.zeros(fleet.n, HALF_WINGS)
+    out["turn"] = _largest_turn(fleet)
     for sums, vehicle, records in zip(out, fleet.vehicles, fleet.actuator, strict=True):
         wings = [w for w in vehicle.half_wings if w.body == _BASE and w.forward[2] > _ALONG]
         for wing in wings:
@@ -63,12 +70,21 @@ def half_wings_of(fleet: FleetModel) -> np.ndarray:
             sums["side"] += 0.5 * SEA_LEVEL_DENSITY * wing.area * wing.cy0
             sums["lift"] += normal * (1.0 - wing.zeta_f / wing.zeta_m)
             sums["wash"] = 1.0 / (len(wings) * SEA_LEVEL_DENSITY * wing.disc_area)
-            sums["reach"] = (
-                REACH
-                * wing.zeta_m
-                * min(elevon["input_scaling"] * elevon["upper"], elevon["joint_upper"])
-            )
+            sums["reach"] = REACH * wing.zeta_m * float(_deflection(elevon))
     return out
+
+
+def _deflection(surfaces: np.ndarray) -> np.ndarray:
+    """Largest deflection of surfaces, records of actuators [rad]."""
+    return np.minimum(surfaces["input_scaling"] * surfaces["upper"], surfaces["joint_upper"])
+
+
+def _largest_turn(fleet: FleetModel) -> np.ndarray:
+    """Largest torque of each vehicle's elevons over the airspeed squared, (N, 3) [kg]."""
+    torques = effectiveness(fleet, (0.0, 0.0, _AIRSPEED))[:, 3:] / _AIRSPEED**2
+    surfaces = fleet.actuator["kind"] == SURFACE
+    deflection = np.where(surfaces, _deflection(fleet.actuator), 0.0)
+    return (abs(torques) * deflection[:, None]).sum(axis=-1)
 
 
 def check_trim(fleet: FleetModel, sums: np.ndarray) -> None:
@@ -141,7 +157,8 @@ def learn_wind(
     """Changes the wind as the force across the wings that is not explained asks for.
 
     Along the normal, and more slowly along the span, where a wing feels little: the step of
-    Levenberg and Marquardt.
+    Levenberg and Marquardt. In fast flight the normal points upwards, and what it feels are up- and
+    downdrafts, which do not last.
 
     Args:
         wings: Record of HALF_WINGS.
@@ -149,17 +166,24 @@ def learn_wind(
         air: Velocity relative to the air, body [m/s].
         force: What is not explained, world [N].
         dt: Length of the step [s].
-        wind: (2,) updated: east and north [m/s].
+        wind: (3,) updated, world [m/s].
     """
     fx, fy, _ = rotate_inverse(quat[0], quat[1], quat[2], quat[3], force[0], force[1], force[2])
-    speed = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
-    normal, side, damping = wings.normal * speed, wings.side * speed, WIND_DAMPING * WIND_DAMPING
-    change = dt / WIND_S * normal * fx / (normal * normal + damping)
+    speed = max(math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2]), 1e-6)
+    damping = WIND_DAMPING * WIND_DAMPING
+    # How the force along the normal, -N |v| v_n, changes with the wind: along it, and with |v|.
+    normal, along = wings.normal * speed, wings.normal * air[0] / speed
+    gx, gy, gz = normal + along * air[0], along * air[1], along * air[2]
+    side = wings.side * speed
+    change = dt / WIND_S * fx / (gx * gx + gy * gy + gz * gz + damping)
     slip = dt / WIND_S * side * fy / (side * side + damping)
-    if math.isfinite(change) and math.isfinite(slip):
-        bx, by, _ = rotate(quat[0], quat[1], quat[2], quat[3], change, slip, 0.0)
+    bx, by, bz = rotate(
+        quat[0], quat[1], quat[2], quat[3], change * gx, change * gy + slip, change * gz
+    )
+    if math.isfinite(bx + by + bz):
         wind[0] = clamp(wind[0] + bx, -MAX_WIND, MAX_WIND)
         wind[1] = clamp(wind[1] + by, -MAX_WIND, MAX_WIND)
+        wind[2] = clamp(wind[2] + bz, -MAX_WIND, MAX_WIND) * (1.0 - dt / DRAFT_S)
 
 
 @njit
@@ -294,7 +318,24 @@ def point_wings(
     vehicle.sp_quat[2], vehicle.sp_quat[3] = qz, qw
     vehicle.sp_yaw_rate = 0.0
     _, _, along = rotate_inverse(quat[0], quat[1], quat[2], quat[3], fx, fy, fz)
-    vehicle.sp_thrust = clamp(along, MIN_THRUST * vehicle.mass * GRAVITY, vehicle.thrust_max)
+    lowest = _lowest_thrust(vehicle, wings, quat, air)
+    vehicle.sp_thrust = clamp(along, lowest, vehicle.thrust_max)
+
+
+@njit
+def _lowest_thrust(vehicle: Record, wings: Record, quat: np.ndarray, air: Vector) -> float:
+    """Returns the smallest thrust [N]: its slipstream lets the elevons exert the pitch torque.
+
+    Args:
+        vehicle, wings: Records of VEHICLE_STATUS, with the torque of the last step, and HALF_WINGS.
+        quat: (4,) attitude xyzw, body to world.
+        air: Velocity relative to the air, world [m/s].
+    """
+    weight = vehicle.mass * GRAVITY
+    speed = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
+    _, _, ahead = rotate_inverse(quat[0], quat[1], quat[2], quat[3], air[0], air[1], air[2])
+    wanted = abs(vehicle.sp_torque[1]) / max(wings.turn[1], 1e-9) - speed * ahead
+    return clamp(wanted / wings.wash, MIN_THRUST * weight, MAX_WASH * weight)
 
 
 @njit

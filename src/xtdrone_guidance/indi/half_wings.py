@@ -15,6 +15,7 @@ from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import servo
 from xtdrone_dynamics.quaternion import rotate
 
+from ..force import velocity_gains
 from .aerodynamics import (
     INTO_AIR,
     check_trim,
@@ -27,10 +28,13 @@ from .aerodynamics import (
     turn_heading,
     turn_rates,
 )
+from .wrench import measured
 
 # Cut-off of what elevons out of trim add to the force of wings: they push the wrong way first [Hz].
 TRIM_CUT_OFF = 0.15
+MAX_FEEDBACK = 4.0  # largest horizontal acceleration for an error of velocity [m/s^2]
 MAX_GUST = 2.0  # largest disturbance that is taken off, over the weight
+PITCH_GROWTH = 1.5  # by which gains of pitch grow from hover to fast flight
 MIN_LIFT = 0.05  # smallest vertical force that is asked of the rotors, over the weight
 
 
@@ -49,6 +53,7 @@ def _measure_one(
     filters: np.ndarray,
     trim: np.ndarray,
     level: np.ndarray,
+    reach: np.ndarray,
     force: np.ndarray,
     torque: np.ndarray,
 ) -> None:
@@ -61,6 +66,7 @@ def _measure_one(
     ix, iy, iz = rotate(quat[0], quat[1], quat[2], quat[3], ideal[0], ideal[1], ideal[2])
     wrench = (x, y, z, flown[3], flown[4], flown[5])
     beyond = (x - ix, y - iy, z - iz)
+    square = air[0] * air[0] + air[1] * air[1] + air[2] * air[2]
     slow = 1.0 - math.exp(-2.0 * math.pi * TRIM_CUT_OFF * dt)
     for axis in range(6):
         gain = gains[0] if axis < 3 else gains[1]
@@ -69,6 +75,7 @@ def _measure_one(
     for axis in range(3):
         trim[axis] += slow * (beyond[axis] - trim[axis])
         level[axis] = neutral[3 + axis]
+        reach[axis] = wings.turn[axis] * square
         force[axis] = shown[6 + axis] - filters[6 + axis]
         torque[axis] = shown[9 + axis] - filters[9 + axis]
     learn_wind(wings, quat, air, (force[0], force[1], force[2]), dt, vehicle.wind)
@@ -93,6 +100,7 @@ def measure(
     filters: np.ndarray,
     trim: np.ndarray,
     level: np.ndarray,
+    reach: np.ndarray,
     force: np.ndarray,
     torque: np.ndarray,
 ) -> None:
@@ -110,6 +118,7 @@ def measure(
         filters: (N, 12) updated, as `shown`, of the wrench of the wings.
         trim: (N, 3) updated: filtered force of wings beyond that in trim, world [N].
         level: (N, 3) output: torque of wings whose elevons are level, body [N m].
+        reach: (N, 3) output: largest torque of the elevons in the air that meets them [N m].
         force, torque: (N, 3) output: disturbance, world [N] and body [N m].
     """
     for i in range(len(status)):
@@ -117,8 +126,7 @@ def measure(
         for k in range(models[i].actuators):
             if actuators[i, k].kind == SURFACE:
                 position[i, k] = servo.act(actuators[i, k], commands[i, k], position[i, k], dt)[0]
-        flying = vehicle.armed and not (vehicle.landed or vehicle.maybe_landed)
-        if wings[i].lift > 0.0 and flying and vehicle.vehicle_type == MULTICOPTER:
+        if wings[i].lift > 0.0 and measured(shown[i]):
             _measure_one(
                 vehicle,
                 estimates[i],
@@ -133,18 +141,38 @@ def measure(
                 filters[i],
                 trim[i],
                 level[i],
+                reach[i],
                 force[i],
                 torque[i],
             )
         else:
-            filters[i], trim[i], level[i], vehicle.wind[:] = 0.0, 0.0, 0.0, 0.0
+            filters[i], trim[i], level[i], reach[i], vehicle.wind[:] = 0.0, 0.0, 0.0, 0.0, 0.0
             for axis in range(3):
                 force[i, axis], torque[i, axis] = shown[i, 6 + axis], shown[i, 9 + axis]
 
 
 @njit
+def _limit_feedback(vehicle: Record, params: Record, vel: np.ndarray) -> None:
+    """Bounds what an error of the horizontal velocity adds to sp_acc: height goes before position.
+
+    Args:
+        vehicle, params: Records of VEHICLE_STATUS, with sp_acc, and parameters.
+        vel: (3,) world [m/s].
+    """
+    wanted = vehicle.sp_vel
+    if not (math.isfinite(wanted[0]) and math.isfinite(wanted[1])):
+        return
+    gain, _ = velocity_gains(params)
+    east, north = gain * (wanted[0] - vel[0]), gain * (wanted[1] - vel[1])
+    beyond = max(1.0 - MAX_FEEDBACK / max(math.hypot(east, north), 1e-9), 0.0)
+    vehicle.sp_acc[0] -= beyond * east
+    vehicle.sp_acc[1] -= beyond * north
+
+
+@njit
 def _fly_one(
     vehicle: Record,
+    params: Record,
     wings: Record,
     estimate: Record,
     disturbance: np.ndarray,
@@ -153,6 +181,7 @@ def _fly_one(
 ) -> None:
     """Writes the set-points of one vehicle; see fly_fleet()."""
     quat, weight = estimate.quat, vehicle.mass * GRAVITY
+    _limit_feedback(vehicle, params, estimate.vel)
     ux, uy, uz = air_velocity(vehicle, estimate)
     air = rotate(quat[0], quat[1], quat[2], quat[3], ux, uy, uz)
     gust, square = MAX_GUST * weight, ux * ux + uy * uy + uz * uz
@@ -170,6 +199,7 @@ def _fly_one(
 @fleet_kernel
 def fly_fleet(
     status: np.ndarray,
+    parameters: np.ndarray,
     estimates: np.ndarray,
     wings: np.ndarray,
     disturbance: np.ndarray,
@@ -179,7 +209,7 @@ def fly_fleet(
     """Writes attitude and thrust set-points for sp_acc, which the velocity loop has written.
 
     Args:
-        status, estimates: (N,) records of VEHICLE_STATUS and ESTIMATE.
+        status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
         wings: (N,) of HALF_WINGS.
         disturbance: (N, 3) force, world [N].
         pose: (N, 2) updated: heading [rad], share of flight 0..1, see point_wings().
@@ -192,15 +222,35 @@ def fly_fleet(
             and vehicle.vehicle_type == MULTICOPTER
             and vehicle.sp_kind == TRAJECTORY
         ):
-            _fly_one(vehicle, wings[i], estimates[i], disturbance[i], pose[i], dt)
+            _fly_one(vehicle, parameters[i], wings[i], estimates[i], disturbance[i], pose[i], dt)
+
+
+@njit
+def in_air(vehicle: Record, reach: np.ndarray) -> float:
+    """Returns the factor of the gains of pitch, which elevons move slowly in hover.
+
+    Args:
+        vehicle: Record of VEHICLE_STATUS.
+        reach: (3,) see HalfWings.
+    """
+    hover = vehicle.inertia[1, 1] * vehicle.turn_max[1]
+    return 1.0 + PITCH_GROWTH * reach[1] / max(reach[1] + hover, 1e-9)
 
 
 @fleet_kernel
-def turn_fleet(status: np.ndarray, estimates: np.ndarray, wings: np.ndarray) -> None:
-    """Adds to sp_rates how wings turn with their path; see fly_fleet() and turn_rates()."""
+def turn_fleet(
+    status: np.ndarray, estimates: np.ndarray, wings: np.ndarray, reach: np.ndarray
+) -> None:
+    """Adds to sp_rates how wings turn with their path, and raises those of pitch with the air.
+
+    Args:
+        status, estimates, wings: See fly_fleet().
+        reach: (N, 3) see HalfWings.
+    """
     for i in range(len(status)):
         vehicle = status[i]
         if wings[i].lift > 0.0 and vehicle.sp_kind == TRAJECTORY:
+            vehicle.sp_rates[1] *= in_air(vehicle, reach[i])
             turn = turn_rates(vehicle, wings[i].lift, estimates[i])
             for axis in range(3):
                 vehicle.sp_rates[axis] += turn[axis]
@@ -213,10 +263,11 @@ class HalfWings(Memory):
         any: Whether any vehicle flies on some.
         sums: (N,) of HALF_WINGS.
         level: (N, 3) torque of wings whose elevons are level, by their model, body [N m].
+        reach: (N, 3) torque that the air adds to what the vehicle exerts in hover [N m].
         force, torque: (N, 3) disturbance, world [N] and body [N m].
     """
 
-    MEMORY = ("level", "force", "torque", "_position", "_filters", "_trim")
+    MEMORY = ("level", "reach", "force", "torque", "_position", "_filters", "_trim")
 
     def __init__(self, fleet: FleetModel) -> None:
         """Starts with wings at rest.
@@ -228,7 +279,7 @@ class HalfWings(Memory):
         self._fleet, self.sums = fleet, half_wings_of(fleet)
         check_trim(fleet, self.sums)
         self.any = bool((self.sums["lift"] > 0.0).any())
-        self.level, self.force, self.torque = np.zeros((3, n, 3))
+        self.level, self.reach, self.force, self.torque = np.zeros((4, n, 3))
         self._position, self._filters = np.zeros((n, width)), np.zeros((n, 12))
         self._trim = np.zeros((n, 3))
         self.remember_start()
@@ -261,6 +312,7 @@ class HalfWings(Memory):
             self._filters,
             self._trim,
             self.level,
+            self.reach,
             self.force,
             self.torque,
         )

@@ -16,7 +16,7 @@ from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
 from .disturbance import IndiLoop
-from .half_wings import turn_fleet
+from .half_wings import in_air, turn_fleet
 
 # Largest disturbance that is taken off, over the torque that the vehicle exerts about that axis.
 # The ground that pushes at one foot is a disturbance, too, and must not be fought with all torque.
@@ -26,14 +26,17 @@ MANUAL = int(Mode.MANUAL)
 
 
 @njit
-def _limited(vehicle: Record, axis: int, torque: np.ndarray) -> float:
+def _limited(vehicle: Record, axis: int, torque: np.ndarray, reach: np.ndarray) -> float:
     """Returns the disturbance about an axis that is taken off [N m]."""
-    limit = MAX_DISTURBANCE * vehicle.inertia[axis, axis] * vehicle.turn_max[axis]
+    largest = vehicle.inertia[axis, axis] * vehicle.turn_max[axis] + reach[axis]
+    limit = MAX_DISTURBANCE * largest
     return clamp(torque[axis], -limit, limit)
 
 
 @njit
-def control_one(vehicle: Record, params: Record, rate: np.ndarray, torque: np.ndarray) -> None:
+def control_one(
+    vehicle: Record, params: Record, rate: np.ndarray, torque: np.ndarray, reach: np.ndarray
+) -> None:
     """Writes sp_torque of one vehicle at body rates (3,) [rad/s]; see control_fleet()."""
     for axis in range(3):
         vehicle.rate_integral[axis] = 0.0
@@ -47,16 +50,16 @@ def control_one(vehicle: Record, params: Record, rate: np.ndarray, torque: np.nd
     j, wanted = vehicle.inertia, vehicle.sp_rates
     tx, ty, tz = torque_of(
         gains[0] * (wanted[0] - rate[0]),
-        gains[1] * (wanted[1] - rate[1]),
+        gains[1] * in_air(vehicle, reach) * (wanted[1] - rate[1]),
         gains[2] * (wanted[2] - rate[2]),
         rate[0],
         rate[1],
         rate[2],
         (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
     )
-    vehicle.sp_torque[0] = tx - _limited(vehicle, 0, torque)
-    vehicle.sp_torque[1] = ty - _limited(vehicle, 1, torque)
-    vehicle.sp_torque[2] = tz - _limited(vehicle, 2, torque)
+    vehicle.sp_torque[0] = tx - _limited(vehicle, 0, torque, reach)
+    vehicle.sp_torque[1] = ty - _limited(vehicle, 1, torque, reach)
+    vehicle.sp_torque[2] = tz - _limited(vehicle, 2, torque, reach)
 
 
 @njit
@@ -81,17 +84,22 @@ def control_wing(vehicle: Record, rate: np.ndarray) -> None:
 
 @fleet_kernel
 def control_fleet(
-    status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, torque: np.ndarray
+    status: np.ndarray,
+    parameters: np.ndarray,
+    estimates: np.ndarray,
+    torque: np.ndarray,
+    reach: np.ndarray,
 ) -> None:
     """Writes sp_torque of a fleet.
 
     Args:
         status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
         torque: (N, 3) torque that is taken off: the disturbance, body [N m].
+        reach: (N, 3) torque that the air adds to what the vehicle exerts in hover [N m].
     """
     for i in range(len(status)):
         if status[i].vehicle_type == MULTICOPTER:
-            control_one(status[i], parameters[i], estimates[i].ang_vel, torque[i])
+            control_one(status[i], parameters[i], estimates[i].ang_vel, torque[i], reach[i])
         elif status[i].vehicle_type == FIXED_WING and status[i].vtol_type == NOT_VTOL:
             control_wing(status[i], estimates[i].ang_vel)
 
@@ -108,7 +116,7 @@ class IndiRateControl(IndiLoop):
         """Steps all vehicles; without a set-point, torque and thrust are zero."""
         wings = self.disturbance.wings
         if wings.any:
-            turn_fleet(status, estimator.records, wings.sums)
-        control_fleet(status, parameters, estimator.records, self.disturbance.torque)
+            turn_fleet(status, estimator.records, wings.sums, wings.reach)
+        control_fleet(status, parameters, estimator.records, self.disturbance.torque, wings.reach)
         if wings.any:
             status["sp_torque"] -= wings.level

@@ -141,4 +141,6 @@ class IndiVelocityControl(IndiLoop):
         )
         wings = self.disturbance.wings
         if wings.any:
-            fly_fleet(status, estimator.records, wings.sums, wings.force, self._pose, dt)
+            fly_fleet(
+                status, parameters, estimator.records, wings.sums, wings.force, self._pose, dt
+            )

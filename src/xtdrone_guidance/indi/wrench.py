@@ -8,13 +8,19 @@ import math
 import numpy as np
 
 from xtdrone_autopilot.control.rate import torque_of
+from xtdrone_autopilot.state.vehicle_status import STAGE_RAMP
 from xtdrone_core.fleet_model import ROTOR, SERVO
 from xtdrone_dynamics.abilities.effectiveness import fill, place
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
+from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import rotor, servo
 from xtdrone_dynamics.quaternion import rotate
 from xtdrone_dynamics.shapes import Vector
+
+# A vehicle whose take-off ramps up stands until its rotors exert so much of the weight, or until it
+# climbs [m/s].
+CARRIED, MIN_CLIMB = 0.9, 0.3
 
 
 @njit
@@ -178,6 +184,33 @@ def _difference(
 
 
 @njit
+def measured(filters: np.ndarray) -> bool:
+    """Returns whether a vehicle flies, by its filters (12,): they are zero on the ground alone."""
+    return filters[2] != 0.0
+
+
+@njit
+def _leaves_ground(
+    vehicle: Record, climb: float, thrust: np.ndarray, columns: np.ndarray, n_rotors: int
+) -> bool:
+    """Returns whether a vehicle flies, or its feet are free: it climbs, or its rotors carry it.
+
+    A take-off is detected long before that, and what the ground pushes is not to be fought: it
+    would topple a vehicle in wind.
+
+    Args:
+        vehicle: Record of VEHICLE_STATUS.
+        climb: Vertical speed [m/s].
+        thrust, columns, n_rotors: See _difference().
+    """
+    lift = 0.0
+    for k in range(n_rotors):
+        lift += columns[2, k] * thrust[k]
+    carried = lift > CARRIED * vehicle.mass * GRAVITY
+    return carried or climb > MIN_CLIMB or vehicle.stage != STAGE_RAMP
+
+
+@njit
 def compare_one(
     vehicle: Record,
     estimate: Record,
@@ -193,7 +226,13 @@ def compare_one(
     """Filters the difference of measured and exerted wrench of one vehicle; see compare()."""
     rate = estimate.ang_vel
     flies = vehicle.armed and not (vehicle.landed or vehicle.maybe_landed)
-    if vehicle.vehicle_type == MULTICOPTER and flies:
+    if (
+        flies
+        and vehicle.vehicle_type == MULTICOPTER
+        and (
+            measured(filters) or _leaves_ground(vehicle, estimate.vel[2], thrust, columns, n_rotors)
+        )
+    ):
         wrench = _difference(
             vehicle,
             estimate,

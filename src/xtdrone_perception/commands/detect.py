@@ -4,8 +4,6 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
-
 from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import shown
 
@@ -31,6 +29,7 @@ def register(actions: Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    import numpy as np
     from PIL import Image, ImageDraw
 
     from ..detection.detector import OWN, Detector

@@ -16,6 +16,8 @@ _LARGEST = 45.0  # half the side of the square in which places are drawn [m]
 _SMALLEST = 20.0
 _LEVEL = 0.25  # greatest step within a place [m]
 _ATTEMPTS = 60
+_BESIDE = 2.0  # distance of the ground that says whether something stands on it [m]
+_STEP = 0.7  # what is so much higher than the ground beside it is a thing [m]
 _AROUND = np.array([(np.cos(a), np.sin(a)) for a in np.arange(8) * np.pi / 4.0])
 
 
@@ -59,6 +61,12 @@ class Places:
             if height - aside < _ROOF:
                 return np.array([x, y, height])
         return None
+
+    def is_ground(self, point: np.ndarray) -> bool:
+        """Whether a point on a surface is of the ground, and not of a thing that stands on it."""
+        x, y, z = point
+        around = min(self.height(x + _BESIDE * a, y + _BESIDE * b) for a, b in _AROUND)
+        return bool(z < around + _STEP)
 
     def sees(self, eye: np.ndarray, point: np.ndarray) -> bool:
         """Whether nothing static is between two points."""

@@ -61,8 +61,14 @@ class DistanceField:
         _squares(self.state, self._cells, self.square, self._other)
 
     def distance(self, place: npt.ArrayLike) -> float:
-        """Returns the distance of a place from the nearest occupied voxel's surface [m]."""
+        """Returns the distance of a place from the nearest occupied voxel's surface [m].
+
+        That of a place outside of the window is the reach.
+        """
         x, y, z = np.asarray(place, dtype=float)
+        cell = np.floor(np.array([x, y, z]) / self.resolution) - self.low
+        if not ((cell >= 0) & (cell < self.state.shape)).all():
+            return self.reach
         return float(clearance(self.square, self.low, self.resolution, x, y, z))
 
     def is_known(self, place: npt.ArrayLike) -> bool:

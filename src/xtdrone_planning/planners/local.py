@@ -1,17 +1,20 @@
 """The planner of this workspace: A* on the distance field, then a B-spline."""
 
+import math
+
 import numpy as np
 
 from . import guard, spline
 from .planner import Plan, Situation, Trajectory
 from .search import BORDER, CLOSED, Search
 
-HORIZON = 10.0  # a way is searched so far [m]
+HORIZON = 10.0  # so much of a way is planned smoothly [m]
 _KNOT_S = 0.2  # between knots [s]
 _MOST = 80  # control points
 _ROUNDS = 40  # steps of the optimisation
 _SLOWER = (1.0, 0.7, 0.45, 0.25)  # parts of the speed that are tried one after the other
 _ALONG = 0.6  # part of the acceleration that is used along the way
+_SHUT = "no way to the goal: it is shut in, or the vehicle is"
 _TOLERANCE = 1.25  # of speed and acceleration, of which the weights allow a little more
 
 
@@ -26,14 +29,15 @@ class LocalPlanner:
     def plan(self, situation: Situation) -> Plan:
         """Returns a smooth trajectory to the goal, or to the edge of what is near."""
         limits = situation.limits
-        found = self._search.find(situation.field, situation.pos, situation.goal, limits, HORIZON)
+        if situation.field.distance(situation.goal) < limits.radius:
+            return Plan(None, reason="the goal is in an obstacle, or too close to one")
+        found = self._search.find(situation.field, situation.pos, situation.goal, limits, math.inf)
         if found.end == CLOSED and len(found.path) < 2:
             return Plan(None, found.path, "no way: obstacles are all around")
-        reason = (
-            "no way to the goal: it is shut in, or the vehicle is" if found.end == CLOSED else ""
-        )
+        reason = _SHUT if found.end == CLOSED else ""
+        path, whole = _beginning(found.path, HORIZON)
         for part in _SLOWER:
-            trajectory = self._spline(situation, found.path, found.end != BORDER, part)
+            trajectory = self._spline(situation, path, whole and found.end != BORDER, part)
             if not guard.exceeds(trajectory, limits, _TOLERANCE) and self._is_clear(
                 situation, trajectory
             ):
@@ -75,6 +79,17 @@ class LocalPlanner:
         first = situation.field.distance(situation.pos)
         radius = min(situation.limits.radius, max(first - 0.02, 0.0))
         return guard.check(situation.field, trajectory, radius, known=False) == guard.CLEAR
+
+
+def _beginning(path: np.ndarray, length: float) -> tuple[np.ndarray, bool]:
+    """Returns a path up to a length [m], and whether that is all of it."""
+    steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
+    ends = np.cumsum(steps)
+    if not len(ends) or ends[-1] <= length:
+        return path, True
+    k = int(np.argmax(ends > length))
+    part = (length - ends[k] + steps[k]) / steps[k]
+    return np.concatenate([path[: k + 1], [path[k] + part * (path[k + 1] - path[k])]]), False
 
 
 def _places(situation: Situation, count: int) -> np.ndarray:

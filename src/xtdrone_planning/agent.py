@@ -1,0 +1,143 @@
+"""The Agent that flies to goals through what nobody has seen."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+
+from xtdrone_core import Estimates
+from xtdrone_core.errors import shown
+from xtdrone_core.scenario.options import Option
+
+from .errors import PlanningError
+from .maps.distance_field import DistanceField
+from .maps.voxel_map import VoxelMap
+from .pilot import Pilot
+from .planners.planner import PLANNERS, Limits
+from .seeing import SeeingAgent
+
+_NEAR = 0.4  # a vehicle at rest so near is at its goal [m]
+_WINDOW = 24.0, 24.0, 6.0  # of the distance field [m]
+_REACH = 1.2  # of it [m]
+
+
+def read_goals(text: str) -> np.ndarray:
+    """Reads goals 'x,y,z;x,y,z' as (G, 3) [m].
+
+    Raises:
+        PlanningError: It is something else.
+    """
+    try:
+        goals = np.array([[float(word) for word in part.split(",")] for part in text.split(";")])
+    except ValueError:
+        goals = np.zeros(0)
+    if goals.ndim != 2 or goals.shape[1] != 3 or not np.isfinite(goals).all():
+        raise PlanningError(
+            f"goal '{shown(text)}' is not allowed: give x,y,z in metres, several with ';' between"
+        )
+    return goals
+
+
+class NavigateAgent(SeeingAgent):
+    """Take-off, a flight to goals between obstacles that only the sensors have seen, landing.
+
+    Depth images and scans of a lidar fill a voxel map by the vehicle's own estimates; every
+    100 ms a planner plans through it. What is flown always ends with a stop in known free space.
+    In addition to the events of FlightAgent: `goal` (index, reached), `held` (reason) and
+    `given_up` (reason).
+    """
+
+    MEMORY = (*SeeingAgent.MEMORY, "_index", "_reached")
+
+    def __init__(
+        self,
+        n: int = 1,
+        goal: Annotated[str, Option("x,y,z, or several with ';' between", unit="m")] = "20,0,2",
+        planner: Annotated[str, Option("a name, or module:Class", names=PLANNERS.names)] = "local",
+        speed: Annotated[float, Option("largest", unit="m/s", minimum=0.2, maximum=15.0)] = 3.0,
+        acceleration: Annotated[
+            float, Option("largest", unit="m/s^2", minimum=0.5, maximum=12.0)
+        ] = 4.0,
+        radius: Annotated[
+            float,
+            Option("of the vehicle, with what it may be off", unit="m", minimum=0.1, maximum=3.0),
+        ] = 0.45,
+        clearance: Annotated[
+            float, Option("kept where there is room", unit="m", minimum=0.2, maximum=5.0)
+        ] = 0.9,
+        low: Annotated[float, Option("least height", unit="m", minimum=-100.0, maximum=1e4)] = 1.0,
+        high: Annotated[float, Option("largest height", unit="m", minimum=0.5, maximum=1e4)] = 3.5,
+        height: Annotated[
+            float, Option("of the take-off", unit="m", minimum=0.5, maximum=100.0)
+        ] = 2.0,
+        resolution: Annotated[
+            float, Option("side of a voxel", unit="m", minimum=0.05, maximum=1.0)
+        ] = 0.15,
+        map_size: Annotated[
+            float, Option("side of the map", unit="m", minimum=10.0, maximum=400.0)
+        ] = 100.0,
+        patience: Annotated[
+            float, Option("held for so long it gives up", unit="s", minimum=1.0, maximum=3600.0)
+        ] = 12.0,
+        on_event: Callable[..., None] | None = None,
+    ) -> None:
+        """Prepares a flight of one vehicle; on_event(t_us, name, **values) is called at each event.
+
+        Raises:
+            XtdroneError: More than one vehicle, no such planner, or a goal that cannot be read.
+        """
+        if high <= low:
+            raise PlanningError(f"high {high:g} m is not allowed: give more than low, {low:g} m")
+        self._goals = read_goals(goal)
+        voxels = VoxelMap((map_size, map_size, max(high - low, 4.0) + 6.0), resolution)
+        field = DistanceField(_WINDOW, resolution, max(_REACH, clearance + 2.0 * resolution))
+        limits = Limits(speed, acceleration, radius, clearance, low, high)
+        super().__init__(
+            n, height, Pilot(PLANNERS.load(planner)(), limits, voxels, field), on_event
+        )
+        self._patience_us = round(patience * 1e6)
+        self._index, self._reached = 0, 0
+
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
+        """Returns how many goals were reached, of how many."""
+        return {"goals": (self._reached, len(self._goals))}
+
+    def goals(self) -> np.ndarray:
+        """Returns the goals (G, 3) [m]."""
+        return self._goals
+
+    def begin_flight(self, t_us: int, estimates: Estimates) -> None:
+        """Sets out for the first goal."""
+        self.pilot.goal = self._goals[0]
+
+    def fly_on(self, t_us: int, estimates: Estimates) -> bool:
+        """Returns True at the last goal, or when it gives up."""
+        pilot = self.pilot
+        if self._is_there(t_us, estimates.pos[0]):
+            self._reached += 1
+            return self._next_goal(t_us, True)
+        if pilot.held_us >= 0 and t_us - pilot.held_us > self._patience_us:
+            self.event(t_us, "given_up", reason=pilot.reason)
+            return self._next_goal(t_us, False)
+        return False
+
+    def metrics(self) -> dict[str, Any]:
+        """Returns what is measured of a flight, for its summary."""
+        return {"goals_reached": self._reached, **super().metrics()}
+
+    def _is_there(self, t_us: int, pos: np.ndarray) -> bool:
+        """Whether it is at its goal: nearly at rest, or passing one that is not the last."""
+        goal = self._goals[self._index]
+        near = float(np.linalg.norm(pos - goal))
+        last = self._index == len(self._goals) - 1
+        return near < (_NEAR if last else 2.0 * _NEAR) and (self.pilot.is_at_rest(t_us) or not last)
+
+    def _next_goal(self, t_us: int, reached: bool) -> bool:
+        """Goes on to the next goal; returns True after the last one."""
+        self.event(t_us, "goal", index=self._index, reached=reached)
+        self.pilot.held_us, self._said = -1, self._said if not reached else ""
+        if self._index + 1 == len(self._goals):
+            return True
+        self._index += 1
+        self.pilot.goal = self._goals[self._index]
+        return False

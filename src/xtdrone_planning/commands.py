@@ -1,0 +1,88 @@
+"""The command `xtdrone planning`: worlds to plan in, and planners beside each other."""
+
+import argparse
+from pathlib import Path
+
+from xtdrone_core import resources
+from xtdrone_core.command import Subparsers
+from xtdrone_core.scenario.options import number_type
+
+from .errors import PlanningError
+
+EXAMPLES = """examples:
+  xtdrone planning world woods --seed 3 --out woods_3.world
+  xtdrone fly navigate --vehicle iris_depth --world woods_3.world --set goal=56,0,2
+  xtdrone planning table --forests 20 --case local=3 --case local=5 --case ompl=3
+"""
+_MAX = 1 << 24
+
+
+def register(subparsers: Subparsers) -> None:
+    """Adds the subcommand to the `xtdrone` command."""
+    parser = subparsers.add_parser(
+        "planning", help="random worlds to plan in, and planners beside each other", epilog=EXAMPLES
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    world = actions.add_parser("world", help="write a random world of a batch as an SDF world")
+    name = world.add_argument("name", help="a name from worlds/batch, or a YAML file")
+    name.completer = lambda **_: resources.batch_world_names()
+    world.add_argument(
+        "--seed", type=number_type("seed", 0, 2**62, whole=True), default=0, help="of it (0)"
+    )
+    world.add_argument(
+        "--environment",
+        type=number_type("environment", 0, _MAX, whole=True),
+        default=0,
+        metavar="K",
+        help="which of the seed's environments (0)",
+    )
+    world.add_argument("--out", metavar="FILE", help="the world's file (NAME_SEED.world)")
+    world.set_defaults(run=_world)
+    table = actions.add_parser("table", help="fly planners through random forests, and compare")
+    table.add_argument(
+        "--forests",
+        type=number_type("forests", 1, 10_000, whole=True),
+        default=20,
+        help="how many (20)",
+    )
+    table.add_argument(
+        "--first",
+        type=number_type("first", 0, _MAX, whole=True),
+        default=0,
+        help="seed of the first one (0)",
+    )
+    table.add_argument(
+        "--case",
+        action="append",
+        default=[],
+        metavar="PLANNER=SPEED",
+        help="a planner, or module:Class, and its speed in m/s; may be given often (local=3)",
+    )
+    table.add_argument("--world", default="woods", help="a name from worlds/batch (woods)")
+    table.set_defaults(run=_table)
+
+
+def _world(args: argparse.Namespace) -> None:
+    from .forest import write_world
+
+    path = Path(args.out or f"{Path(args.name).stem}_{args.seed}.world")
+    count = write_world(path, args.name, args.seed, args.environment)
+    print(f"{path}: {count} objects")
+
+
+def _table(args: argparse.Namespace) -> None:
+    from .planners.planner import PLANNERS
+    from .table import Case, fly, summary
+
+    cases = []
+    for text in args.case or ["local=3"]:
+        planner, _, speed = text.rpartition("=")
+        if not planner:
+            raise PlanningError(f"case '{text}' is not allowed: give PLANNER=SPEED, as in local=3")
+        PLANNERS.check(planner)
+        cases.append(Case(planner, number_type("speed", 0.2, 15.0)(speed)))
+    results = []
+    for result in fly(args.world, cases, range(args.first, args.first + args.forests)):
+        print(result, flush=True)
+        results.append(result)
+    print(*summary(results), sep="\n")

@@ -1,0 +1,227 @@
+"""Flies one vehicle to goals through what it sees, with a stop that is always ready."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xtdrone_core.runs.snapshot import Memory
+from xtdrone_guidance.planned import Planned
+
+from .maps.distance_field import DistanceField
+from .maps.voxel_map import VoxelMap
+from .planners import guard
+from .planners.planner import Limits, Plan, Planner, Situation, Trajectory
+
+PLAN_US = 100_000  # between two plans [us]
+_KEEP_S = 0.3  # a trajectory is flown as planned for at least so long before its stop [s]
+_BRAKE = 0.7  # part of the acceleration that a stop uses
+_AHEAD_S = 1.0  # the vehicle looks where it will be after this time [s]
+_TURN = 1.8  # largest yaw rate [rad/s]
+_BLIND_US = 500_000  # without an image for so long it stops [us]
+_SCAN_US = 1_500_000  # held for so long it begins to look around [us]
+_SCAN_RATE = 0.9  # [rad/s]
+_LOST = 1.0  # its set-point is so far from the vehicle that it begins anew [m]
+_OWN = 0.55  # radius around the vehicle in which it would touch what were there [m]
+_REST = 0.15  # slower is at rest [m/s]
+
+
+class Pilot(Memory):
+    """From images and estimates to a set-point every 20 ms.
+
+    What is flown always ends with a stop in space that is known to be free. A new plan takes its
+    place as soon as it, flown for a moment and then braked, does so, too; else the vehicle brakes
+    on what it flies.
+
+    Attributes:
+        voxels: The map.
+        goal: (3,) where to [m]; None to hold.
+        yaw: Heading [rad].
+        look: Heading at rest near the goal [rad]; None for none.
+        reason: Why it holds, or "".
+        held_us: Since when it has been at rest without a way [us]; -1 while it flies.
+        plan_ms: Processor time of each plan with its distance field [ms].
+    """
+
+    MEMORY = (
+        "voxels",
+        "goal",
+        "reason",
+        "held_us",
+        "plan_ms",
+        "yaw",
+        "_flown",
+        "_path",
+        "_next_us",
+    )
+
+    def __init__(
+        self,
+        planner: Planner,
+        limits: Limits,
+        voxels: VoxelMap,
+        field: DistanceField,
+        centre: np.ndarray | None = None,
+        on_plan: Callable[[Trajectory], None] | None = None,
+    ) -> None:
+        """A pilot that holds; start() says where.
+
+        Args:
+            planner: What plans.
+            limits: What it keeps within.
+            voxels: The map to fill.
+            field: Distances, of the map's resolution.
+            centre: (3,) of the field [m]; None for the vehicle.
+            on_plan: Called with what is flown from now on, its stop included.
+        """
+        self.limits, self.voxels, self._planner, self._field = limits, voxels, planner, field
+        self._centre = centre
+        self._on_plan = on_plan or (lambda trajectory: None)
+        self.goal: Any = None
+        self.reason, self.held_us = "", -1
+        self.plan_ms: list[float] = []
+        self.yaw = 0.0
+        self.look: Any = None  # where it looks at rest [rad]; None for ahead
+        self.others: Callable[[], tuple[Trajectory, ...]] = tuple
+        self._flown: Any = None  # the Trajectory that is flown
+        self._path: Any = np.zeros((0, 3))  # the way that was planned last
+        self._next_us = 0
+
+    @property
+    def field(self) -> DistanceField:
+        """Distances, as of the last plan."""
+        return self._field
+
+    @property
+    def path(self) -> np.ndarray:
+        """(M, 3) way that was planned last [m]."""
+        return np.asarray(self._path)
+
+    @property
+    def flown(self) -> Trajectory:
+        """What is flown, with the stop that it ends with."""
+        return Trajectory(*self._flown)
+
+    def start(self, t_us: int, pos: np.ndarray, yaw: float) -> None:
+        """Holds a place; the vehicle is there, so there is nothing."""
+        self._set(_still(t_us, pos))
+        self.yaw, self._next_us, self.held_us = yaw, t_us, -1
+        self.voxels.follow(pos)
+        self.voxels.set_free(pos, 2.0 * _OWN)
+
+    def step(self, t_us: int, pos: np.ndarray, vel: np.ndarray, newest_us: int) -> Planned:
+        """Returns the set-point; the yaw is `yaw`.
+
+        Args:
+            t_us: Simulated time [us].
+            pos, vel: (3,) estimates, world [m], [m/s].
+            newest_us: When the newest image was taken [us].
+        """
+        self.voxels.follow(pos)
+        self.voxels.set_free(pos, _OWN)
+        if t_us >= self._next_us:
+            self._next_us = t_us + PLAN_US
+            if np.linalg.norm(self.flown.since(t_us).pos - pos) > _LOST:
+                self._set(guard.stopping(_straight(t_us, pos, vel), 0.0, self._deceleration))
+            if t_us - newest_us > _BLIND_US:
+                self._hold(t_us, f"no image for {(t_us - newest_us) * 1e-6:.1f} s")
+            elif self.goal is not None:
+                self._plan(t_us, pos)
+            self._look(t_us)
+        return self.flown.since(t_us)
+
+    def is_at_rest(self, t_us: int) -> bool:
+        """Whether the set-point rests."""
+        return float(np.linalg.norm(self.flown.since(t_us).vel)) < _REST
+
+    @property
+    def _deceleration(self) -> float:
+        return _BRAKE * self.limits.acceleration
+
+    def _plan(self, t_us: int, pos: np.ndarray) -> None:
+        """Plans, and flies the plan if it can be stopped in time."""
+        begun = time.thread_time()
+        self._field.update(self.voxels, pos if self._centre is None else self._centre)
+        now = self.flown.since(t_us)
+        plan = self._asked(
+            Situation(
+                t_us,
+                *now,
+                np.asarray(self.goal, dtype=float),
+                self.voxels,
+                self._field,
+                self.limits,
+                self.others(),
+            )
+        )
+        self._path = plan.path
+        reason = plan.reason
+        if plan.trajectory is not None:
+            stop = guard.stopping(plan.trajectory, _KEEP_S, self._deceleration)
+            radius = min(self.limits.radius, max(self._field.distance(now.pos) - 0.02, 0.0))
+            found = guard.check(self._field, stop, radius)
+            if found == guard.CLEAR:
+                self._set(stop)
+                self._on_plan(stop)
+                self.reason, self.held_us = reason, self.held_us if reason else -1
+            else:
+                reason = "the way leads through what is not seen yet"
+                reason = reason if found == guard.UNSEEN else "it could not stop in time"
+        self.plan_ms.append(1e3 * (time.thread_time() - begun))
+        if plan.trajectory is None or self.flown.begun_us != t_us or reason:
+            self._hold(t_us, reason)
+
+    def _asked(self, situation: Situation) -> Plan:
+        """Asks the planner; its errors are a plan without a trajectory."""
+        try:
+            return self._planner.plan(situation)
+        except Exception as error:  # of a planner that anyone may have written
+            what = str(error).splitlines()[0] if str(error) else ""
+            return Plan(None, reason=f"the planner failed: {type(error).__name__} {what}".strip())
+
+    def _hold(self, t_us: int, reason: str) -> None:
+        """Notes why nothing new is flown; what is flown ends with a stop."""
+        self.reason = reason
+        if self.held_us < 0 and self.is_at_rest(t_us):
+            self.held_us = t_us
+
+    def _set(self, trajectory: Trajectory) -> None:
+        self._flown = [trajectory.begun_us, trajectory.pos, trajectory.vel, trajectory.acc]
+
+    def _look(self, t_us: int) -> None:
+        """Turns towards where the vehicle will be, or around if it has no way."""
+        largest = _TURN * PLAN_US * 1e-6
+        now = self.flown.since(t_us)
+        if self.held_us >= 0 and t_us - self.held_us > _SCAN_US:
+            self.yaw += _SCAN_RATE * PLAN_US * 1e-6
+            return
+        ahead = self.flown.since(t_us + round(_AHEAD_S * 1e6)).pos - now.pos
+        if np.linalg.norm(ahead[:2]) < 0.4 and self.look is not None:
+            ahead = np.array([math.cos(self.look), math.sin(self.look)])
+        elif np.linalg.norm(ahead[:2]) < 0.4:
+            ahead = _beyond(self.path, now.pos, 1.5)
+        if np.linalg.norm(ahead[:2]) < 0.2:
+            return
+        turn = math.atan2(ahead[1], ahead[0]) - self.yaw
+        turn = (turn + math.pi) % (2.0 * math.pi) - math.pi
+        self.yaw += min(max(turn, -largest), largest)
+
+
+def _still(t_us: int, pos: np.ndarray) -> Trajectory:
+    rest = np.zeros((1, 3))
+    return Trajectory(t_us, np.array(pos, dtype=float).reshape(1, 3), rest, rest.copy())
+
+
+def _straight(t_us: int, pos: np.ndarray, vel: np.ndarray) -> Trajectory:
+    """A trajectory that goes on as a vehicle flies."""
+    return Trajectory(t_us, np.array([pos]), np.array([vel]), np.zeros((1, 3)))
+
+
+def _beyond(path: np.ndarray, pos: np.ndarray, length: float) -> np.ndarray:
+    """Returns the way (3,) from a place to the first corner of a path further away than that."""
+    for corner in path[1:]:
+        if np.linalg.norm(corner[:2] - pos[:2]) > length:
+            return np.asarray(corner - pos)
+    return np.asarray(path[-1] - pos) if len(path) else np.zeros(3)

@@ -1,0 +1,131 @@
+"""What a vehicle sees with its depth cameras and lidars, put into a voxel map."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from sensor_models.rendered.lidar import LidarParameters, lidar_rays
+from xtdrone_core import Reading
+from xtdrone_core.contracts import Flight, Observer
+from xtdrone_core.state import Estimates, SensorDescription
+
+from .errors import PlanningError
+from .maps.voxel_map import VoxelMap
+
+KINDS = ("depth", "lidar")  # of readings that become a map
+_OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])  # to x forward, y left
+_KEPT_US = 1_000_000  # poses are kept for so long [us]
+
+
+class Sight(Observer):
+    """Takes a vehicle's depth images and scans, and puts them into a map by its estimates.
+
+    A reading counts from where the vehicle was, by its own estimate, when it was taken.
+
+    Attributes:
+        newest_us: When the newest reading was taken [us]; -1 before the first.
+        count: Readings so far.
+    """
+
+    wants_readings = True
+
+    @classmethod
+    def of_flight(cls, flight: Flight, vehicle: int, voxels: VoxelMap) -> "Sight":
+        """Sees by the sensors of a vehicle of a simulation; errors as of the constructor."""
+        name = flight.scenario.vehicles[vehicle].name
+        return cls(name, flight.rendered_sensors(), voxels, vehicle)
+
+    def __init__(
+        self, name: str, sensors: Sequence[SensorDescription], voxels: VoxelMap, vehicle: int = 0
+    ) -> None:
+        """Finds the sensors of a vehicle.
+
+        Args:
+            name: Of the vehicle.
+            sensors: Descriptions of sensors, of others too.
+            voxels: The map to fill.
+            vehicle: Index of the vehicle in the fleet.
+
+        Raises:
+            PlanningError: It has neither a depth camera nor a lidar.
+        """
+        own = [
+            sensor for sensor in sensors if sensor["vehicle"] == name and sensor["kind"] in KINDS
+        ]
+        if not own:
+            raise PlanningError(
+                f"'{name}' has neither a depth camera nor a lidar to see obstacles with: give "
+                "--vehicle iris_depth"
+            )
+        self._vehicle, self._name, self._voxels = vehicle, name, voxels
+        self._sensors = {sensor["sensor"]: sensor for sensor in own}
+        self._rays: dict[str, np.ndarray] = {}
+        self._poses: deque[tuple[int, np.ndarray, np.ndarray]] = deque()
+        self._waiting: list[Reading] = []
+        self.newest_us, self.count = -1, 0
+
+    def on_reading(self, reading: Reading) -> None:
+        """Keeps a reading until take()."""
+        if reading.vehicle == self._name and reading.sensor in self._sensors:
+            self._waiting.append(reading)
+
+    def take(self, t_us: int, estimates: Estimates) -> int:
+        """Puts what has arrived into the map; returns the number of readings.
+
+        Args:
+            t_us: Simulated time [us].
+            estimates: Where the fleet is by its own estimate now.
+        """
+        i = self._vehicle
+        self._poses.append((t_us, estimates.pos[i].copy(), estimates.quat[i].copy()))
+        while self._poses[0][0] < t_us - _KEPT_US:
+            self._poses.popleft()
+        taken, self._waiting = self._waiting, []
+        for reading in taken:
+            pos, quat = self._pose(reading.t_us)
+            matrix = Rotation.from_quat(quat).as_matrix()
+            sensor = self._sensors[reading.sensor]
+            insert = self._insert_depth if reading.kind == "depth" else self._insert_scan
+            insert(reading, sensor, pos, matrix)
+            self.newest_us = max(self.newest_us, reading.t_us)
+        self.count += len(taken)
+        return len(taken)
+
+    def _pose(self, t_us: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the estimated pose nearest to a time."""
+        _, pos, quat = min(self._poses, key=lambda pose: abs(pose[0] - t_us))
+        return pos, quat
+
+    def _insert_depth(
+        self, reading: Reading, sensor: SensorDescription, pos: np.ndarray, matrix: np.ndarray
+    ) -> None:
+        camera = sensor["parameters"][0]
+        place, turn = _mounted(camera, pos, matrix)
+        lens = [camera[key] for key in ("fx", "fy", "cx", "cy", "near", "far")]
+        self._voxels.insert_depth(reading.data["depth"], lens, place, turn @ _OPTICAL)
+
+    def _insert_scan(
+        self, reading: Reading, sensor: SensorDescription, pos: np.ndarray, matrix: np.ndarray
+    ) -> None:
+        lidar = sensor["parameters"][0]
+        place, turn = _mounted(lidar, pos, matrix)
+        if reading.sensor not in self._rays:
+            self._rays[reading.sensor] = lidar_rays(LidarParameters(**lidar)).reshape(-1, 3)
+        rays = self._rays[reading.sensor] @ turn.T
+        ranges = np.asarray(reading.data["ranges"], dtype=float).ravel()
+        returned = np.isfinite(ranges) & (ranges < lidar["maximum"])
+        length = np.where(returned, ranges, np.where(np.isnan(ranges), 0.0, lidar["maximum"]))
+        self._voxels.insert_rays(place[None], place + rays * length[:, None], returned)
+
+
+def _mounted(
+    part: dict[str, Any], pos: np.ndarray, matrix: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns place (3,) and axes (3, 3) in the world of a camera or scanner on a vehicle."""
+    return (
+        pos + matrix @ np.array(part["pos"]),
+        matrix @ Rotation.from_quat(part["quat"]).as_matrix(),
+    )

@@ -1,0 +1,115 @@
+"""Places of targets from boxes, their filter, and what hides them."""
+
+import numpy as np
+import pytest
+
+from sensor_models.cameras import CameraParameters
+from xtdrone_perception.dataset.places import Places
+from xtdrone_perception.detection.found import Detections, nothing
+from xtdrone_perception.errors import PerceptionError
+from xtdrone_perception.tracking.agent import FollowAgent
+from xtdrone_perception.tracking.ground_filter import GroundFilter
+from xtdrone_perception.tracking.identities import ByteTrack
+from xtdrone_perception.tracking.sight import Eye, corners, place_of, standing
+from xtdrone_sim.world import load_world
+
+CAMERA = CameraParameters.pinhole(640, 480, 1.2)
+
+
+@pytest.fixture(scope="module")
+def street():
+    world = load_world("street")
+    return world, Places(world)
+
+
+def towards(pos, point):
+    """An Eye at pos that looks at a point, upright."""
+    forward = (np.array(point) - pos) / np.linalg.norm(np.array(point) - pos)
+    left = np.cross((0.0, 0.0, 1.0), forward)
+    left /= np.linalg.norm(left)
+    return Eye(
+        np.array(pos, dtype=float), np.column_stack([forward, left, np.cross(forward, left)])
+    )
+
+
+def test_the_filter_learns_a_velocity_and_keeps_it_when_nothing_is_seen():
+    rng = np.random.default_rng(0)
+    spread = 0.09 * np.eye(2)
+    known = GroundFilter(0, np.array([1.0, 2.0]), spread)
+    for k in range(1, 60):
+        known.predict(200_000 * k)
+        known.update(np.array([1.0 + 0.4 * k, 2.0]) + rng.normal(0.0, 0.3, 2), spread)
+    np.testing.assert_allclose(known.x[2:], (2.0, 0.0), atol=0.7)
+    before = known.deviation
+    last = known.x.copy()
+    np.testing.assert_allclose(known.predicted(known.t_us + 1_000_000)[:2], last[:2] + last[2:])
+    known.predict(known.t_us + 2_000_000)
+    assert known.deviation > before
+    assert known.accepts(last[:2] + 2.0 * last[2:] + (0.5, 0.5), spread)
+    assert not known.accepts(last[:2] + (-30.0, 0.0), spread)
+    known.predict(0)  # the past changes nothing
+    np.testing.assert_allclose(known.x[2:], last[2:])
+
+
+@pytest.mark.parametrize("pos", [(-4.0, -2.0, 6.0), (3.0, 8.0, 12.0), (0.0, -20.0, 3.0)])
+def test_a_box_is_put_where_its_foot_stands(street, pos):
+    world, places = street
+    person = next(actor for actor in world.actors if actor.figure == "person")
+    at = np.array(person.pose(3.0).pos)
+    eye = towards(at + pos, at + (0.0, 0.0, 0.9))
+    found, names = standing([person], 3.0, eye, CAMERA, places)
+    if not names:
+        pytest.skip("a tree stands between")
+    measured = place_of(found.boxes[0], eye, CAMERA, places)
+    if measured is None:
+        pytest.skip("a tree hides the foot")
+    place, spread = measured
+    assert np.linalg.norm(place - at[:2]) < 0.6  # the foot that is nearest
+    assert np.linalg.eigvalsh(spread).min() > 0.0
+    far = towards(at + 3.0 * np.array(pos), at)
+    assert np.trace(place_of(found.boxes[0], far, CAMERA, places)[1]) > np.trace(spread)
+
+
+def test_above_the_horizon_there_is_no_place(street):
+    eye = towards((0.0, 0.0, 5.0), (10.0, 0.0, 5.0))
+    assert place_of(np.array([300.0, 10.0, 320.0, 60.0]), eye, CAMERA, street[1]) is None
+
+
+def test_who_stands_behind_a_wall_or_the_camera_is_not_found(street):
+    world, places = street
+    person = next(actor for actor in world.actors if actor.figure == "person")
+    points = corners(person, 0.0)
+    at = points.mean(axis=0)
+    assert 1.5 < np.ptp(points[:, 2]) < 2.1
+    near = towards(at + (0.0, -3.0, 2.0), at)
+    assert standing([person], 0.0, near, CAMERA, places)[1] == [person.name]
+    behind = Eye(near.pos, near.axes * (-1, -1, 1))
+    assert standing([person], 0.0, behind, CAMERA, places)[1] == []
+    below = towards(at + (0.0, -3.0, -5.0), at)  # the ground is between
+    assert standing([person], 0.0, below, CAMERA, places)[1] == []
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [({"n": 2}, "'follow' flies one"), ({"detector": "none.onnx"}, "NAME.onnx|onnxruntime")],
+)
+def test_what_the_agent_refuses(options, said):
+    with pytest.raises(PerceptionError, match=said):
+        FollowAgent(**options)
+
+
+def test_bytetrack_keeps_identities_of_people_that_pass():
+    pytest.importorskip("supervision")
+    tracker = ByteTrack(rate=5.0)
+    tracks = []
+    for k in range(12):
+        boxes = np.array([(10 + 6 * k, 50, 40 + 6 * k, 120), (200 - 6 * k, 150, 230 - 6 * k, 220)])
+        found = Detections(boxes.astype(float), np.array([0.9, 0.8]), np.zeros(2, dtype=int))
+        tracks.append(tracker.update(found if k not in (5, 6) else nothing()))
+    last = tracks[-1]
+    assert len(set(last.identities)) == 2
+    order = np.argsort(last.boxes[:, 1])
+    first = tracks[3]
+    np.testing.assert_array_equal(
+        last.identities[order], first.identities[np.argsort(first.boxes[:, 1])]
+    )

@@ -1,0 +1,95 @@
+"""The Agent navigate: refusals, random worlds as SDF, a flight between trees."""
+
+import numpy as np
+import pytest
+
+import xtdrone as xd
+from xtdrone_core.command import main
+from xtdrone_core.errors import XtdroneError
+from xtdrone_core.runs import run_folder
+from xtdrone_planning.agent import NavigateAgent, read_goals
+from xtdrone_planning.exploration.agent import ExploreAgent
+from xtdrone_planning.forest import objects_of, write_world
+from xtdrone_planning.maps.voxel_map import VoxelMap
+from xtdrone_planning.table import Case, Result, shortest_way, summary
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: NavigateAgent(2), "n = 2 is not allowed"),
+        (lambda: NavigateAgent(1, goal="1,2"), "goal '1,2' is not allowed"),
+        (lambda: NavigateAgent(1, goal="1,2,nan"), "give x,y,z in metres"),
+        (lambda: NavigateAgent(1, goal="here"), "give x,y,z in metres"),
+        (lambda: NavigateAgent(1, planner="teleport"), "teleport"),
+        (lambda: NavigateAgent(1, low=3.0, high=2.0), "high 2 m is not allowed"),
+        (lambda: ExploreAgent(1, area="1,2,0,3"), "area '1,2,0,3' is not allowed"),
+        (lambda: objects_of("no_such_world", 0), "no_such_world"),
+    ],
+)
+def test_refusals_are_one_line(make, message):
+    with pytest.raises(XtdroneError, match=message) as error:
+        make()
+    assert "\n" not in str(error.value)
+
+
+def test_a_vehicle_without_eyes_is_refused():
+    agent = NavigateAgent(1)
+    scenario = xd.Scenario(vehicles="iris", log="none")
+    with (
+        pytest.raises(XtdroneError, match="neither a depth camera nor a lidar"),
+        xd.Simulation(scenario, agent=agent),
+    ):
+        pass
+
+
+def test_several_goals_are_read():
+    assert read_goals("1,2,3; -4,5,6").tolist() == [[1.0, 2.0, 3.0], [-4.0, 5.0, 6.0]]
+
+
+def test_a_random_world_stands_in_the_simulation_as_in_the_batch(tmp_path, capsys):
+    path = tmp_path / "forest.world"
+    assert main(["planning", "world", "woods", "--seed", "5", "--out", str(path)]) == 0
+    assert "200 objects" in capsys.readouterr().out
+    again = tmp_path / "again.world"
+    write_world(again, "woods", 5)
+    assert path.read_bytes() == again.read_bytes()
+    from xtdrone_sim.world.sdf_world import load_world
+
+    world = load_world(path)
+    assert len(world.shapes) >= 200
+
+
+def test_the_shortest_way_goes_around_what_stands_there():
+    objects = objects_of("woods", 0)[:2].copy()
+    start, goal = np.array([0.0, 0.0, 2.0]), np.array([8.0, 0.0, 2.0])
+    objects["pos"][:] = (4.0, 0.0, 2.0), (40.0, 20.0, 2.0)
+    objects["quat"][:] = 0.0, 0.0, 0.0, 1.0
+    objects["size"][:, 0] = 1.0
+    around = 2.0 * (np.hypot(4.0, 0.0) ** 2 - 1.36**2) ** 0.5 + 1.36 * 2.0 * np.arcsin(1.36 / 4.0)
+    assert shortest_way(objects, start, goal) == pytest.approx(around, rel=0.05)
+    objects["pos"][0] = 4.0, 5.0, 2.0
+    assert shortest_way(objects, start, goal) == pytest.approx(8.0, rel=0.01)
+
+
+def test_the_table_counts_what_was_untouched_at_the_goal():
+    case = Case("local", 3.0)
+    good = Result(case, 0, True, "", 57.0, 56.0, 20.0, "", 5.0)
+    bad = Result(case, 1, True, "iris_0 and tree", 57.0, 56.0, 20.0, "", 5.0)
+    assert "| local | 3 | 2 | 1 (50 %) | 1 | 1.018 |" in summary([good, bad])[-1]
+    assert "touched iris_0 and tree" in str(bad)
+
+
+@pytest.mark.slow
+def test_it_flies_through_a_forest_that_it_has_not_known(tmp_path, runs):
+    path = tmp_path / "forest.world"
+    write_world(path, "woods", 2)
+    command = ["fly", "navigate", "--vehicle", "iris_depth", "--world", str(path), "--set"]
+    assert main([*command, "goal=14,0,2", "--name", "navigate"]) == 0
+    folder = runs / "navigate"
+    summary = run_folder.read_summary(folder)
+    assert summary["goals_reached"] == 1
+    assert not summary["crashes"] and not summary["collisions"]
+    assert summary["way_m"] < 1.2 * 14.0
+    assert len(VoxelMap.read(folder / "map.npz").occupied()) > 1000
+    assert (folder / "plots" / "navigation.png").stat().st_size > 10_000
