@@ -60,7 +60,7 @@ def viewpoints(
 def _viewpoint(
     field: DistanceField, own: np.ndarray, limits: Limits, height: float
 ) -> Viewpoint | None:
-    """Returns the roomiest free place from which the middle of a group is seen."""
+    """Returns the roomiest free place that looks through the middle of a group at the unseen."""
     middle = own[np.argmin(((own - own.mean(axis=0)) ** 2).sum(axis=1))]
     best, most = None, limits.radius + 0.1
     for radius in _RADII:
@@ -73,7 +73,8 @@ def _viewpoint(
                     min(max(height, limits.low), limits.high),
                 ]
             )
-            if not field.is_known(pos):
+            beyond = middle + (middle - pos) * (0.6 / radius)
+            if not field.is_known(pos) or field.is_known(beyond):
                 continue
             room = min(field.distance(pos), limits.clearance) + 0.05 * radius
             if room > most and is_open(
