@@ -108,6 +108,7 @@ class FollowAgent(FlightAgent):
         self._was_found = False
         self._record: list[tuple[float, ...]] = []  # time, errors of distance and of the place
         self._losses = self._reacquired = 0
+        self._hidden_us = 0  # longest time between two sightings of a target that was not lost
 
     def attach(self, flight: Flight) -> None:
         """Finds the camera and, for the ideal detector, the actors.
@@ -202,6 +203,8 @@ class FollowAgent(FlightAgent):
         else:
             self._filter.update(place, spread)
             self._sightings += 1
+        if self._sightings > 1:
+            self._hidden_us = max(self._hidden_us, sighting.t_us - self._seen_us)
         self._seen_us = sighting.t_us
         if self._sightings == _CONFIRMED:
             name = "reacquired" if self._was_found else "target"
@@ -271,6 +274,7 @@ class FollowAgent(FlightAgent):
         metrics: dict[str, Any] = {"follow_losses": self._losses, "follow_found": self._reacquired}
         if len(record):
             metrics |= {
+                "follow_hidden_s": round(self._hidden_us * 1e-6, 2),
                 "follow_s": round(len(record) * self.period_us * 1e-6, 1),
                 "follow_distance_error_m": round(float(np.abs(record[:, 1]).mean()), 3),
                 "follow_place_error_m": round(float(record[:, 2].mean()), 3),
