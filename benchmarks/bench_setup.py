@@ -18,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import report
 import results
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -97,6 +98,7 @@ def main() -> None:
         print(f"{params['of']:8s} {params['what']:14s} {value:8.1f} {unit}")
     if rows:
         results.replace("setup", rows, work)
+        print(report.printed([row for row in results.rows_so_far() if row["name"] == "setup"]))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ python benchmarks/bench_start.py --rows "fly square" --launch --no-first
 
 --before is another checkout, which need not be set up: it runs in this environment. Wall time is
 what a user waits; processor time, of all processes that a command starts, tells commits apart on a
-machine that does other work as well. Of both, the least counts. Each row is measured as the
+machine that does other work as well. The answer is the time until the last line is printed; what
+draws a flight goes on for a moment after it. Of each, the least counts. Each row is measured as the
 environment is, and where Python may not write bytecode and finds only what was there before.
 The first flight has no compiled kernel at all, and is flown once; roslaunch is called three times.
 """
@@ -29,12 +30,15 @@ ROOT = Path(__file__).resolve().parents[1]
 GIVE_UP_S = 600.0
 TAB = "tab"
 FIRST = "first flight"
+FLIGHT = "fly square"
+PLOT = "flight.png"
+TIMES = ("answer", "wall time", "processor time")
 ROWS = {
     "help": ["--help"],
     TAB: [],
     "list vehicles": ["list", "vehicles"],
     "vehicle show iris": ["vehicle", "show", "iris"],
-    "fly square": ["fly", "square"],
+    FLIGHT: ["fly", "square"],
 }
 LINE = "xtdrone fly square --wor"
 
@@ -53,39 +57,52 @@ def environment(root: Path, runs: str, bytecode: bool) -> dict[str, str]:
     return values if bytecode else {**values, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def seconds(row: str, values: dict[str, str], work: results.Work) -> tuple[float, float]:
-    """Wall and processor time of one command [s]; one that fails ends the benchmark."""
+def seconds(row: str, values: dict[str, str], work: results.Work) -> dict[str, float]:
+    """Times of one command [s], by TIMES; one that fails ends the benchmark."""
     if row == TAB:
-        answer = os.path.join(values["XTDRONE_RUNS"], "answer")
+        answer = Path(values["XTDRONE_RUNS"]) / "answer"
         values = {
             **values,
             "_ARGCOMPLETE": "1",
-            "_ARGCOMPLETE_STDOUT_FILENAME": answer,
+            "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
             "COMP_LINE": LINE,
             "COMP_POINT": str(len(LINE)),
             "COMP_TYPE": "9",
         }
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "xtdrone", *ROWS[row]],
-        env=values,
-        capture_output=True,
-        text=True,
-        timeout=GIVE_UP_S,
-    )
-    wall = time.monotonic() - begin
+    answered, lines = begin, []
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "xtdrone", *ROWS[row]],
+            env=values,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        for line in process.stdout:
+            answered = time.monotonic()
+            lines.append(line)
+        status = process.wait(timeout=GIVE_UP_S)
+        wall = time.monotonic() - begin
+        errors.seek(0)
+        if status:
+            raise SystemExit(f"'{row}' failed: {errors.read()[-500:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    answered = Path(answer).read_text() if row == TAB else done.stdout
-    if done.returncode:
-        raise SystemExit(f"'{row}' failed: {done.stderr[-500:]}")
-    work.count("lines of answers", len(answered.splitlines()), 1)
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if row == TAB:
+        lines = answer.read_text().splitlines()
+    work.count("lines of answers", len(lines), 1)
+    if row == FLIGHT:
+        work.count("plots of flights", Path(lines[-1].split()[-1], "plots", PLOT).is_file(), 1)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return dict(zip(TIMES, (answered - begin if row != TAB else wall, wall, used)))
 
 
 def measured(
     row: str, roots: dict[str, Path], runs: int, bytecode: bool, work: results.Work
-) -> dict[str, list]:
-    """The least wall and processor time of each checkout, measured in turn."""
+) -> dict[str, dict[str, float]]:
+    """The least times of each checkout, measured in turn."""
     found: dict[str, list] = {name: [] for name in roots}
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(runs + 1):
@@ -93,29 +110,32 @@ def measured(
                 times = seconds(row, environment(root, folder, bytecode), work)
                 if turn:  # the first one reads from the disk, and compiles what is not cached
                     found[name].append(times)
-    return {name: [min(each) for each in zip(*times)] for name, times in found.items()}
+    return {
+        name: {what: min(each[what] for each in times) for what in TIMES}
+        for name, times in found.items()
+    }
 
 
-def first(roots: dict[str, Path], work: results.Work) -> dict[str, list]:
-    """Wall and processor time of each checkout's first flight, which compiles its kernels."""
+def first(roots: dict[str, Path], work: results.Work) -> dict[str, dict[str, float]]:
+    """Times of each checkout's first flight, which compiles its kernels."""
     found = {}
     for name, root in roots.items():
         with tempfile.TemporaryDirectory() as folder:
             values = {**environment(root, folder, True), "XDG_CACHE_HOME": folder}
-            found[name] = list(seconds("fly square", values, work))
+            found[name] = seconds(FLIGHT, values, work)
     return found
 
 
 def launched(
     n: int, roots: dict[str, Path], runs: int, bytecode: bool, work: results.Work
-) -> dict[str, list]:
+) -> dict[str, dict[str, float]]:
     """The least wall time from roslaunch until n vehicles are armed, of each checkout."""
     found: dict[str, list] = {name: [] for name in roots}
     for _ in range(runs):
         for name, root in roots.items():
             values = environment(root, "", bytecode)
             found[name].append(seconds_to_armed(n, work, root, values))
-    return {name: [min(times)] for name, times in found.items()}
+    return {name: {"wall time": min(times)} for name, times in found.items()}
 
 
 def main():
@@ -155,13 +175,13 @@ def main():
                 found = measured(row, roots, args.runs, bytecode, work)
             else:
                 found = launched(int(row.split()[-1]), roots, min(args.runs, 3), bytecode, work)
-            for k, what in enumerate(("wall time", "processor time")[: len(found["now"])]):
-                ratio = f"  {found['now'][k] / found['before'][k]:.2f}" if args.before else ""
-                texts = "  ".join(f"{name} {times[k]:.2f} s" for name, times in found.items())
+            for what in found["now"]:
+                ratio = f"  {found['now'][what] / found['before'][what]:.2f}" if args.before else ""
+                texts = "  ".join(f"{name} {times[what]:.2f} s" for name, times in found.items())
                 print(f"  {row:24s} {what:14s} {texts}{ratio}", flush=True)
                 for name, times in found.items():
                     params = {"command": row, "commit": name, "bytecode": bytecode, "time": what}
-                    rows.append((params, round(times[k], 3), "s"))
+                    rows.append((params, round(times[what], 3), "s"))
     results.replace("start", rows, work)
     print(report.printed([row for row in results.rows_so_far() if row["name"] == "start"]))
 

@@ -11,7 +11,7 @@ case "${1:-}" in
 esac
 . scripts/env.sh
 file=${1:-benchmarks/slam_indoor.yaml}
-for system in orbslam3 basalt; do
+for system in orbslam3 basalt kiss_icp genz_icp small_gicp; do
     if grep -q "$system" "$file"; then
         xtdrone slam install "$system"   # does nothing where it is installed
     fi

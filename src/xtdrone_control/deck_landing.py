@@ -24,6 +24,7 @@ _GAIN = 0.8  # speed per distance to the carrier [1/s]
 _MAX_CLOSING_SPEED = 3.0  # relative to the carrier [m/s]
 _ARRIVED = 0.5  # tolerance of the take-off height [m]
 _STOPPED = 0.1  # speed of a carrier that may be disarmed [m/s]
+_DRIFTS_US = 10_000_000  # one that is faster so long after its stop drifts, and is disarmed [us]
 _CLIMBS, _FOLLOWS, _DESCENDS, _ON_DECK = range(4)  # stages of a multirotor
 
 
@@ -45,7 +46,7 @@ class DeckLandingAgent(BaseAgent):
         "_stage",
         "_steady_us",
         "_boarded_us",
-        "_stopped",
+        "_stopped_us",
         "_pilots",
     )
 
@@ -94,7 +95,7 @@ class DeckLandingAgent(BaseAgent):
         self._headings = np.zeros(n)
         self._stage = np.zeros(0, dtype=np.int8)  # stage of each multirotor
         self._steady_us = self._boarded_us = np.zeros(0, dtype=np.int64)
-        self._stopped = False  # whether the carriers have stopped
+        self._stopped_us: int | None = None  # when the carriers were told to stop
         self.remember_start()
 
     def attach(self, flight: Flight) -> None:
@@ -176,11 +177,12 @@ class DeckLandingAgent(BaseAgent):
         carriers = self._carriers
         on_deck = self._stage == _ON_DECK
         if on_deck.all() and (t_us - self._boarded_us >= self._carry_us).all():
-            if not self._stopped:
-                self._stopped = True
+            if self._stopped_us is None:
+                self._stopped_us = t_us
                 self._on_event(t_us, "stop")
             out.vel[carriers] = 0.0
             at_rest = np.linalg.norm(estimates.vel[carriers], axis=1) < _STOPPED
+            at_rest |= t_us - self._stopped_us > _DRIFTS_US
             out.arm[carriers[at_rest]] = DISARM
             self.done = not estimates.armed.any()
             return
@@ -204,7 +206,7 @@ class DeckLandingAgent(BaseAgent):
         if self._pilots:
             self._sample(t_us, estimates, out, k, i, j)
             return
-        error = self._approach(estimates, out, i, j, estimates.pos[j, 2] + self._height)
+        error = self._approach(t_us, estimates, out, i, j, self._height)
         if error > _MAX_ERROR:
             self._steady_us[k] = -1
         elif self._steady_us[k] < 0:
@@ -234,7 +236,7 @@ class DeckLandingAgent(BaseAgent):
     def _descend(
         self, t_us: int, estimates: Estimates, out: SetPoints, k: int, i: int, j: int
     ) -> None:
-        error = self._approach(estimates, out, i, j, math.nan)
+        error = self._approach(t_us, estimates, out, i, j, math.nan)
         out.vel[i, 2] = -_DESCENT_SPEED if error < _HOLD_ERROR else 0.0
         if estimates.landed[i]:
             out.arm[i] = DISARM
@@ -247,16 +249,30 @@ class DeckLandingAgent(BaseAgent):
     ) -> None:
         out.arm[i] = KEEP
 
+    def carrier(
+        self, t_us: int, estimates: Estimates, i: int, j: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Where multirotor i takes its carrier j to be, by its own estimate.
+
+        Returns:
+            Position (3,) [m] and velocity (3,) [m/s], in the world as multirotor i estimates it.
+        """
+        return estimates.pos[j], estimates.vel[j]
+
     def _approach(
-        self, estimates: Estimates, out: SetPoints, i: int, j: int, height: float
+        self, t_us: int, estimates: Estimates, out: SetPoints, i: int, j: int, height: float
     ) -> float:
-        """Flies multirotor i over carrier j at a height; returns the horizontal distance [m]."""
-        away = estimates.pos[j, :2] - estimates.pos[i, :2]
+        """Flies multirotor i over carrier j, `height` above it; NaN leaves that open.
+
+        Returns:
+            The horizontal distance [m].
+        """
+        pos, vel = self.carrier(t_us, estimates, i, j)
+        away = pos[:2] - estimates.pos[i, :2]
         distance = float(np.hypot(*away))
         limit = min(_GAIN, _MAX_CLOSING_SPEED / max(distance, 1e-6))
-        out.vel[i, :2] = estimates.vel[j, :2] + limit * away
+        out.vel[i, :2] = vel[:2] + limit * away
         if math.isfinite(height):
-            out.vel[i, 2] = min(
-                max(_GAIN * (height - estimates.pos[i, 2]), -_MAX_CLIMB_SPEED), _MAX_CLIMB_SPEED
-            )
+            climb = _GAIN * (pos[2] + height - estimates.pos[i, 2])
+            out.vel[i, 2] = min(max(climb, -_MAX_CLIMB_SPEED), _MAX_CLIMB_SPEED)
         return distance

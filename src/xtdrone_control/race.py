@@ -6,7 +6,9 @@ from typing import Annotated
 
 import numpy as np
 
-from xtdrone_core import Estimates, SetPoints
+from xtdrone_autopilot.parameters import file as parameter_file
+from xtdrone_autopilot.parameters.store import parameter
+from xtdrone_core import Estimates, Scenario, SetPoints
 from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent, minimum_jerk
@@ -22,6 +24,10 @@ _APPROACH = 2.0  # average speed to the start [m/s]
 _WAIT_US = 1_000_000  # wait at the start [us]
 _TRACKING_PERIOD_US = 4_000  # between two commands of a time-optimal flight [us]
 _YAW_RATE = 0.3  # about the body's z axis in a time-optimal plan [rad/s]
+_BODY_RATE = 8.0  # largest of a time-optimal plan [rad/s]
+_PART_OF_LIMIT = 0.8  # of the vehicle's limit of body rates
+_THRUST = 0.8  # part of the rotors' that a time-optimal plan uses
+_WEIGHT_LEFT = 0.56  # thrust that it leaves, over the weight: drag and gusts need it
 _MIN_TURN_SPEED = 0.3  # the nose follows the path above this speed [m/s]
 
 
@@ -55,12 +61,24 @@ class RaceAgent(FlightAgent):
             ),
         ] = "smooth",
         thrust: Annotated[
-            float,
-            Option("part of the rotors' that a time-optimal plan uses", minimum=0.3, maximum=1.0),
-        ] = 0.8,
+            float | None,
+            Option(
+                "part of the rotors' that a time-optimal plan uses",
+                minimum=0.3,
+                maximum=1.0,
+                unset="0.8, and 0.56 of the weight are left",
+            ),
+        ] = None,
         body_rate: Annotated[
-            float, Option("largest of a time-optimal plan", unit="rad/s", minimum=0.5, maximum=30.0)
-        ] = 8.0,
+            float | None,
+            Option(
+                "largest of a time-optimal plan",
+                unit="rad/s",
+                minimum=0.5,
+                maximum=30.0,
+                unset="8, or 0.8 of the vehicle's MC_ROLLRATE_MAX and MC_PITCHRATE_MAX",
+            ),
+        ] = None,
         tilt: Annotated[
             float, Option("largest of a time-optimal plan", unit="deg", minimum=10.0, maximum=180.0)
         ] = 180.0,
@@ -116,8 +134,9 @@ class RaceAgent(FlightAgent):
         smooth = Course(track, self._asked, self._speed, self._acceleration)
         self._course = smooth
         if self._plan == "time_optimal":
-            rates = self._body_rate, self._body_rate, _YAW_RATE
-            planned = Multirotor.of(flight.fleet, rates, self._tilt, self._thrust)
+            largest = self._largest_rate(flight.scenario)
+            rates = largest, largest, _YAW_RATE
+            planned = self._planned(flight, rates)
             timed = TimedCourse(smooth, track, self._asked, planned, self._part, self._floor)
             self._course, self._tracker = (
                 timed,
@@ -125,6 +144,31 @@ class RaceAgent(FlightAgent):
             )
         self._laps = Laps(track, 1)
         self.height = float(max(self._course.start[2] - flight.scenario.vehicles[0].pos[2], 0.5))
+
+    def _largest_rate(self, scenario: Scenario) -> float:
+        """Returns the largest body rate of a plan [rad/s].
+
+        Raises:
+            XtdroneError: The vehicle's parameters do not allow what was asked for.
+        """
+        limit = _rate_limit(scenario)
+        if self._body_rate is None:
+            return min(_BODY_RATE, _PART_OF_LIMIT * limit)
+        if self._body_rate > limit:
+            raise XtdroneError(
+                f"body_rate {self._body_rate:g} rad/s is above MC_ROLLRATE_MAX or MC_PITCHRATE_MAX "
+                f"of {scenario.vehicles[0].name}, {limit:.2f} rad/s: give less, or other "
+                "parameters by --params"
+            )
+        return self._body_rate
+
+    def _planned(self, flight: Flight, rates: tuple[float, float, float]) -> Multirotor:
+        """Returns what a plan may use of the vehicle: what is left keeps it on its path."""
+        if self._thrust is not None:
+            return Multirotor.of(flight.fleet, rates, self._tilt, self._thrust)
+        whole = Multirotor.of(flight.fleet, rates, self._tilt)
+        left = max(1.0 - _THRUST, _WEIGHT_LEFT / whole.thrust_to_weight)
+        return Multirotor.of(flight.fleet, rates, self._tilt, 1.0 - left)
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
         """Returns the laps that it has flown, by its estimates."""
@@ -170,3 +214,13 @@ class RaceAgent(FlightAgent):
             self._yaw = np.array([math.atan2(vel[1], vel[0])])
         out.yaw[:] = self._yaw
         return flown > course.duration + 1.0
+
+
+def _rate_limit(scenario: Scenario) -> float:
+    """Returns the lesser of MC_ROLLRATE_MAX and MC_PITCHRATE_MAX of the first vehicle [rad/s]."""
+    vehicle = scenario.vehicles[0]
+    values = dict(parameter_file.of_model(vehicle.type))
+    if scenario.params:
+        values.update(parameter_file.of_scenario(scenario, vehicle.name)[0])
+    names = "MC_ROLLRATE_MAX", "MC_PITCHRATE_MAX"
+    return math.radians(min(values.get(name, parameter(name).default) for name in names))

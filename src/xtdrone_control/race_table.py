@@ -11,6 +11,8 @@ from xtdrone_core.racing.ghost import Ghost, read_ghost
 from xtdrone_core.racing.track import Track, read_track
 from xtdrone_core.runs import run_folder
 
+from .race_figure import draw_gates
+
 if TYPE_CHECKING:  # slow to import
     from matplotlib.figure import Figure
 
@@ -100,10 +102,7 @@ def draw(entries: Sequence[Entry], track: Track) -> "Figure":
         dots = np.searchsorted(lap.t, np.arange(0.0, lap.splits[-1], _DOTS_S))
         above.plot(*lap.pose[np.minimum(dots, len(lap.t) - 1), :2].T, "o", color=colour, ms=4)
         gaps.plot(np.arange(2, len(best) + 2), lap.splits - best, "o-", color=colour, ms=4)
-    for number, gate in enumerate(track.gates, start=1):
-        left = gate.axes()[1, :2] * 0.5 * gate.width
-        above.plot(*np.array([gate.pos[:2] - left, gate.pos[:2] + left]).T, color="#555555", lw=3)
-        above.annotate(str(number), gate.pos[:2], xytext=(4, 4), textcoords="offset points")
+    draw_gates(above, track)
     gaps.set_xticks(
         np.arange(2, len(best) + 2), [str(k % len(best) + 1) for k in range(1, len(best) + 1)]
     )

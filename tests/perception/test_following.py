@@ -35,6 +35,7 @@ def follow(runs, length, duration, *options):
 def test_two_seconds_behind_a_wall_do_not_lose_it(runs):
     summary, events = follow(runs, 4.0, 18.0)
     assert summary["follow_losses"] == 0
+    assert summary["follow_hidden_s"] > 1.5
     assert "target" in events
     assert summary["follow_s"] > 14.0
     assert summary["follow_distance_error_m"] < 1.5

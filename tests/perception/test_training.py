@@ -103,7 +103,7 @@ def test_a_training_and_its_evaluation(tmp_path, capsys):
     steps = []
     done = train(Plan((folder,), 0.5, size=(160, 128)), tmp_path / "net.onnx", steps.append)
     assert steps
-    assert done.images == 16 * len(steps)
+    assert done.images == 8 * len(steps)
     assert Detector(tmp_path / "net.onnx").names == ("person", "car")
     other = data_set(tmp_path / "other", ("car",))
     with pytest.raises(PerceptionError, match="sets of the same classes"):

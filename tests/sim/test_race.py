@@ -118,6 +118,19 @@ def test_agent_race_needs_a_track_and_flies_one_vehicle():
         Simulation(Scenario(fleet("iris", 1)), agent=RaceAgent(1), links=False)
 
 
+def test_body_rates_of_a_plan_keep_to_the_vehicles_parameters(tmp_path):
+    def plan(params="", **options):
+        agent = RaceAgent(1, plan="time_optimal", laps=1, **options)
+        scenario = Scenario(fleet("iris", 1), track="eight", params=str(params))
+        Simulation(scenario, agent=agent, links=False).close()
+
+    with pytest.raises(XtdroneError, match="body_rate 5 rad/s is above .* of iris_0, 3.84 rad/s"):
+        plan(body_rate=5.0)
+    (slow := tmp_path / "slow.params").write_text("1\t1\tMC_ROLLRATE_MAX\t100\t9\n")
+    with pytest.raises(XtdroneError, match="body_rate 3 rad/s is above .* of iris_0, 1.75 rad/s"):
+        plan(slow, body_rate=3.0)
+
+
 @pytest.mark.slow
 def test_a_race_is_flown_timed_and_compared_with_a_ghost(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))

@@ -170,6 +170,42 @@ def test_messages_of_every_kind(vehicle, topics):
     assert camera_messages.messages(sensor, 0, data, lambda topic: False) == []
 
 
+def test_a_cloud_is_stamped_by_point_as_velodynes_driver_does():
+    (sensor,) = described("iris_3d_lidar")
+    sensor["parameters"][0]["sweep"] = 0.1
+    ranges = np.full((16, 1800), 2.0, dtype=np.float32)
+    ranges[3, 0] = np.inf
+    ((_, _, cloud),) = camera_messages.messages(sensor, 12_340_000, {"ranges": ranges})
+    assert [(field["name"], field["offset"], field["datatype"]) for field in cloud["fields"]] == [
+        ("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7), ("ring", 16, 4),
+        ("time", 18, 7),
+    ]  # fmt: skip
+    assert cloud["header"]["stamp"] == {"secs": 12, "nsecs": 240_000_000}  # of the first column
+    kinds = {7: "<f4", 4: "<u2"}
+    point = np.dtype(
+        {
+            "names": [field["name"] for field in cloud["fields"]],
+            "formats": [kinds[field["datatype"]] for field in cloud["fields"]],
+            "offsets": [field["offset"] for field in cloud["fields"]],
+            "itemsize": cloud["point_step"],
+        }
+    )
+    points = np.frombuffer(cloud["data"], dtype=point).reshape(16, 1800)
+    assert points["ring"][:, 7].tolist() == list(range(16)) and not cloud["is_dense"]
+    np.testing.assert_allclose(points["time"][5], 0.1 * np.arange(1800) / 1800, atol=1e-7)
+    np.testing.assert_allclose(points["z"][15], 2.0 * np.sin(np.radians(15.0)), atol=1e-5)
+    assert np.isnan(points["x"][3, 0]) and points["x"][2, 0] < -1.8
+
+
+def test_a_scan_in_a_plane_has_the_time_between_its_rays():
+    (sensor,) = described("iris_2d_lidar")
+    sensor["parameters"][0]["sweep"] = 0.03
+    ranges = np.ones((1, 1081), dtype=np.float32)
+    ((_, _, scan),) = camera_messages.messages(sensor, 12_340_000, {"ranges": ranges})
+    assert scan["time_increment"] == pytest.approx(0.03 / 1081) and scan["scan_time"] == 0.04
+    assert scan["header"]["stamp"] == {"secs": 12, "nsecs": 310_000_000}
+
+
 @draws
 def test_camera_info_tells_the_baseline():
     (sensor,) = described("iris_stereo")

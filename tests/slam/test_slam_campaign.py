@@ -65,9 +65,19 @@ def test_grid_of_a_campaign(fake):
     assert {job.number for job in jobs[: 16 * 3]} == {1}
 
 
+def test_flights_are_named_one_by_one():
+    flights = [{"world": "hall", "trajectory": "tour"}, {"world": "outdoor", "seed": 3}]
+    one = plans.parse({"systems": ["voxel_lio"], "vehicle": "iris_3d_lidar", "flights": flights})
+    names = [conditions.name for conditions in one.conditions]
+    assert names == ["hall_tour_iris_3d_lidar", "outdoor_seed3_iris_3d_lidar"]
+    assert one.conditions[1].options.seed == 3
+
+
 @pytest.mark.parametrize(
     "data, says",
     [
+        ({"systems": ["klt"], "flights": [{"wrld": "hall"}]}, "did you mean 'world'"),
+        ({"systems": ["klt"], "flights": ["hall"]}, "flight"),
         ({"systems": ["kl"]}, "klt"),
         ({}, "systems"),
         ({"systems": ["klt"], "world": "x"}, "worlds"),

@@ -34,7 +34,8 @@ def swept(pose, t, duration=0.1, noise=0.0):
     for k in range(0, len(rays), 16):
         position, rotation = pose(t + times[k])
         world = rays[k : k + 16] @ rotation.T
-        reach = ((np.sign(world) * SIZE - position) / world).min(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.nanmin((np.sign(world) * SIZE - position) / world, axis=1)
         points[k : k + 16] = rays[k : k + 16] * (reach + RNG.normal(0, noise, 16))[:, None]
     return points, times
 

@@ -14,8 +14,11 @@ from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
 
 from ..errors import LearningError
+from . import raptor
 from .pilot import Pilot
 from .policy_file import Policy
+
+_ACTUATOR_PERIOD_US = 4_000  # between two looks at what a policy of actuators is due [us]
 
 
 class PolicyAgent(FlightAgent):
@@ -28,7 +31,7 @@ class PolicyAgent(FlightAgent):
     def __init__(
         self,
         n: int = 1,
-        policy: Annotated[str, Option("the policy, NAME.onnx beside NAME.json")] = "",
+        policy: Annotated[str, Option("the policy, NAME.onnx beside NAME.json, or raptor")] = "",
         height: Annotated[
             float,
             Option(
@@ -56,15 +59,17 @@ class PolicyAgent(FlightAgent):
                 "no policy is given: give --policy FILE, for example one that "
                 "'xtdrone learn Position-v0' has written"
             )
-        self._policy = Policy(policy)
-        if self._policy.description.period_us % PERIOD_US:
+        self._policy = None if policy == raptor.NAME else Policy(policy)
+        if self._policy is None:
+            self.period_us = _ACTUATOR_PERIOD_US
+        elif self._policy.description.period_us % PERIOD_US:
             raise LearningError(
                 f"a period of {self._policy.description.period_us} us is not "
                 f"allowed in a flight: it has to be a multiple of {PERIOD_US}"
             )
         self._episodes, self._pause_us, self._seed = episodes, round(pause * 1e6), seed
         self._task = task
-        self._pilot: Pilot | None = None
+        self._pilot: Pilot | raptor.RaptorPilot | None = None
         self._hover = np.zeros((n, 3))  # places where the vehicles wait [m]
         self._offset = np.zeros((n, 3))  # from the world to the task's frame [m]
         self._began_us = self._due_us = 0  # the wait or the episode; the next action
@@ -76,8 +81,15 @@ class PolicyAgent(FlightAgent):
         """Loads the task.
 
         Raises:
-            LearningError: The policy does not fit the fleet.
+            LearningError: The policy does not fit the fleet, or the autopilot does not take its
+                commands.
         """
+        kinds = {each.autopilot or flight.scenario.autopilot for each in flight.scenario.vehicles}
+        if self._policy is None and kinds != {"embedded"}:
+            raise LearningError(
+                f"raptor commands rotors, which autopilot {min(kinds - {'embedded'})} does not "
+                "take: fly it with --autopilot embedded"
+            )
         self.fit(flight.fleet)
 
     def fit(self, fleet: FleetModel) -> None:
@@ -86,7 +98,11 @@ class PolicyAgent(FlightAgent):
         Raises:
             LearningError: The policy does not fit the fleet.
         """
-        self._pilot = Pilot(self._policy, fleet.vehicles, self._seed, self._task)
+        if self._policy is None:
+            self._pilot = raptor.RaptorPilot(fleet.vehicles, self._seed, self._task)
+            self._out = SetPoints.empty(self.n, fleet.actuator.shape[1])
+        else:
+            self._pilot = Pilot(self._policy, fleet.vehicles, self._seed, self._task)
         self._status = new_status(self.n)
         describe_bodies(self._status, fleet)
 
@@ -120,7 +136,7 @@ class PolicyAgent(FlightAgent):
         pilot = self._flown_pilot
         since = t_us - self._began_us
         if t_us >= self._due_us:
-            self._due_us = t_us + self._policy.description.period_us
+            self._due_us += pilot.period_us
             self._last = pilot.act(
                 since,
                 estimates.pos + self._offset,
@@ -134,7 +150,7 @@ class PolicyAgent(FlightAgent):
         return False
 
     @property
-    def _flown_pilot(self) -> Pilot:
+    def _flown_pilot(self) -> Pilot | raptor.RaptorPilot:
         assert self._pilot is not None  # begin() has refused to fly without
         return self._pilot
 
@@ -161,9 +177,11 @@ class PolicyAgent(FlightAgent):
 
     def _command(self, out: SetPoints) -> None:
         """Writes the last actions as set-points."""
-        action, level = self._last, self._policy.description.action
+        action, level = self._last, self._flown_pilot.level
         out.clear()
-        if level == "velocity":
+        if level == "actuators":
+            out.actuators[:] = action
+        elif level == "velocity":
             out.vel[:], out.yaw_rate[:] = action[:, :3], action[:, 3]
         elif level == "position":
             out.pos[:], out.yaw[:] = action[:, :3] - self._offset, action[:, 3]

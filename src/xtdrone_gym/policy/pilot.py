@@ -22,6 +22,8 @@ class Pilot:
         policy: The Policy.
         tasks: TaskBatch of the task, which follows the vehicles.
         starts: (N, 3) of the task, in its frame [m].
+        level: What its actions command.
+        period_us: Between two actions [us].
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Pilot:
             LearningError: The policy is for another vehicle, number of vehicles or task.
         """
         self.policy, self._d = policy, policy.description
+        self.level, self.period_us = policy.description.action, policy.description.period_us
         self._check_vehicles(vehicles)
         task = self._find_task(task_name)
         if len(vehicles) % task.vehicles:

@@ -15,12 +15,11 @@ from . import export
 from .network import Network, boxes_of
 from .samples import Picture, Sample, crop, read_split
 
-_CROP = (256, 224)  # [pixels]
-_BATCH = 16
-_RATE = 4e-3  # greatest learning rate
+_CROP = (224, 192)  # [pixels]
+_BATCH = 8
+_RATE = 3e-3  # greatest learning rate
 _WARM = 0.05  # share of the time in which it rises
 _DECAY = 0.02
-_MEAN = 0.998  # of the weights that are exported, how much each step keeps
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,6 @@ def train(plan: Plan, out: Path, watch: Callable[[Step], object] = lambda _: Non
     network = Network(len(classes))
     # A quarter quicker; PyTorch's annotations lack it.
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    mean = torch.optim.swa_utils.AveragedModel(
-        network, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(_MEAN), use_buffers=True
-    )
     optimiser = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
     began, images, smooth = time.process_time(), 0, 0.0
     step = Step(0.0, 0, 0.0)
@@ -75,14 +71,11 @@ def train(plan: Plan, out: Path, watch: Callable[[Step], object] = lambda _: Non
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 5.0)
         optimiser.step()
-        mean.update_parameters(network)
         images += len(batch)
         smooth += (loss.item() - smooth) * max(0.02, len(batch) / images)
         step = Step(time.process_time() - began, images, smooth)
         watch(step)
-    trained = mean.module.eval()
-    assert isinstance(trained, Network)
-    export.write(out, trained, classes, plan.size)
+    export.write(out, network.eval(), classes, plan.size)
     return step
 
 

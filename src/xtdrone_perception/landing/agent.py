@@ -67,7 +67,7 @@ class MarkerLandingAgent(FlightAgent):
         self._away = np.array([east, north, 0.0])
         self._landing_us = round(time_out * 1e6)
         self._flight: Flight | None = None
-        self._tracker: MarkerTracker | None = None
+        self.tracker: MarkerTracker | None = None
         self._begun_us: int | None = None
         self._requested_mode_us = -_RETRY_US
         self._arrived = False
@@ -86,16 +86,16 @@ class MarkerLandingAgent(FlightAgent):
             "use the embedded one",
         )
         self._flight = flight
-        self._tracker = MarkerTracker(
+        self.tracker = MarkerTracker(
             flight, self._markers, vehicles=range(self.n), library=self._library, on_seen=self._tell
         )
-        flight.observers.append(self._tracker)
+        flight.observers.append(self.tracker)
 
     def _tell(self, i: int, t_us: int) -> None:
-        assert self._flight is not None and self._tracker is not None
+        assert self._flight is not None and self.tracker is not None
         autopilot = self._flight.autopilot  # another one when the fleet has changed
         assert isinstance(autopilot, LandingTargetTaker)
-        autopilot.take_landing_target(i, t_us, self._tracker.motions[i].at(t_us)[0])
+        autopilot.take_landing_target(i, t_us, self.tracker.motions[i].at(t_us)[0])
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """The flight to the pad begins."""
@@ -136,22 +136,22 @@ class MarkerLandingAgent(FlightAgent):
 
     def _missed(self, i: int, t_us: int, estimates: Estimates) -> float | None:
         """Horizontal distance of vehicle i from its marker [m], None where it saw none."""
-        assert self._tracker is not None
-        motion = self._tracker.motions[i]
+        assert self.tracker is not None
+        motion = self.tracker.motions[i]
         if not motion.seen:
             return None
         return round(math.hypot(*(motion.at(t_us)[0] - estimates.pos[i])[:2]), 3)
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
         """Returns how many vehicles have landed on a marker."""
-        motions = self._tracker.motions.values() if self._tracker else ()
+        motions = self.tracker.motions.values() if self.tracker else ()
         return {"marker landings": (sum(motion.seen for motion in motions), self.n)}
 
     def report(self, folder: Path) -> None:
         """Writes in how many images a marker was seen."""
-        if self._tracker is not None:
+        if self.tracker is not None:
             run_folder.update_summary(
                 Path(folder),
-                marker_images=self._tracker.images,
-                marker_detections=self._tracker.detections,
+                marker_images=self.tracker.images,
+                marker_detections=self.tracker.detections,
             )

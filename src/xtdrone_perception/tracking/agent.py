@@ -65,7 +65,7 @@ class FollowAgent(FlightAgent):
             float, Option("of following", unit="s", minimum=1.0, maximum=36_000.0)
         ] = 60.0,
         detector: Annotated[
-            str, Option("ideal, own, or a file NAME.onnx; ideal knows where actors are")
+            str, Option("ideal, which knows where actors are, or a file NAME.onnx")
         ] = IDEAL,
         rate: Annotated[float, Option("images", unit="Hz", minimum=0.5, maximum=25.0)] = 5.0,
         latency: Annotated[
@@ -91,9 +91,7 @@ class FollowAgent(FlightAgent):
         self._duration_us, self._search_us = round(1e6 * duration), round(1e6 * search)
         self._latency_us = round(1e6 * latency)
         self.image_us = 4000 * max(1, round(250.0 / rate))
-        self.detector = None if detector == IDEAL else (
-            Detector() if detector == "own" else Detector(detector)
-        )  # fmt: skip
+        self.detector = None if detector == IDEAL else Detector(detector)
         if self.detector is not None and target not in self.detector.names:
             raise PerceptionError(
                 f"detector '{detector}' knows {', '.join(self.detector.names)}, and no '{target}'"
@@ -108,6 +106,7 @@ class FollowAgent(FlightAgent):
         self._was_found = False
         self._record: list[tuple[float, ...]] = []  # time, errors of distance and of the place
         self._losses = self._reacquired = 0
+        self._hidden_us = 0  # longest time between two sightings of a target that was not lost
 
     def attach(self, flight: Flight) -> None:
         """Finds the camera and, for the ideal detector, the actors.
@@ -202,6 +201,8 @@ class FollowAgent(FlightAgent):
         else:
             self._filter.update(place, spread)
             self._sightings += 1
+        if self._sightings > 1:
+            self._hidden_us = max(self._hidden_us, sighting.t_us - self._seen_us)
         self._seen_us = sighting.t_us
         if self._sightings == _CONFIRMED:
             name = "reacquired" if self._was_found else "target"
@@ -271,6 +272,7 @@ class FollowAgent(FlightAgent):
         metrics: dict[str, Any] = {"follow_losses": self._losses, "follow_found": self._reacquired}
         if len(record):
             metrics |= {
+                "follow_hidden_s": round(self._hidden_us * 1e-6, 2),
                 "follow_s": round(len(record) * self.period_us * 1e-6, 1),
                 "follow_distance_error_m": round(float(np.abs(record[:, 1]).mean()), 3),
                 "follow_place_error_m": round(float(record[:, 2].mean()), 3),

@@ -11,8 +11,8 @@ from ..maps.distance_field import FREE, UNSEEN, DistanceField
 from ..planners.planner import Limits
 from ..planners.search import is_open
 
-GROUP = 1.6  # side of the blocks that frontiers are grouped by [m]
-_LEAST = 12  # voxels of a group that is worth a look
+GROUP = 1.6  # side of the upright blocks that frontiers are grouped by [m]
+_LEAST = 24  # voxels of a group that is worth a look
 _RADII, _ANGLES = (1.2, 2.0, 2.8), 12  # of the places tried around a group [m]
 _FAR = 1e6
 
@@ -45,7 +45,7 @@ def viewpoints(
 ) -> list[Viewpoint]:
     """Returns a place to see each large enough group of frontiers from."""
     out = []
-    blocks = np.floor(places / GROUP).astype(np.int64)
+    blocks = np.floor(places[:, :2] / GROUP).astype(np.int64)
     _, group = np.unique(blocks, axis=0, return_inverse=True)
     group = group.ravel()
     for g in range(group.max() + 1 if len(group) else 0):
@@ -60,7 +60,7 @@ def viewpoints(
 def _viewpoint(
     field: DistanceField, own: np.ndarray, limits: Limits, height: float
 ) -> Viewpoint | None:
-    """Returns the roomiest free place from which the middle of a group is seen."""
+    """Returns the roomiest free place that looks through the middle of a group at the unseen."""
     middle = own[np.argmin(((own - own.mean(axis=0)) ** 2).sum(axis=1))]
     best, most = None, limits.radius + 0.1
     for radius in _RADII:
@@ -73,7 +73,8 @@ def _viewpoint(
                     min(max(height, limits.low), limits.high),
                 ]
             )
-            if not field.is_known(pos):
+            beyond = middle + (middle - pos) * (0.6 / radius)
+            if not field.is_known(pos) or field.is_known(beyond):
                 continue
             room = min(field.distance(pos), limits.clearance) + 0.05 * radius
             if room > most and is_open(

@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,7 @@ def parse(data: dict[str, Any], name: str = "campaign", base: Path = Path()) -> 
     allowed = (
         plain
         | set(_LISTS)
-        | {"systems", "datasets", "bandwidth", "loss", "gps", "vehicle", "limits"}
+        | {"systems", "datasets", "flights", "bandwidth", "loss", "gps", "vehicle", "limits"}
     )
     if not isinstance(data, dict) or not data.get("systems"):
         raise SlamError(
@@ -209,8 +209,12 @@ def _conditions(data: dict[str, Any], base: Path) -> Iterator[Conditions]:
             name = path.parent.name if path.name == "dataset" else path.name
             flights.append((name, None, path))
     keys = [key for key in _LISTS if key in data]
-    if "datasets" not in data or keys:
-        fixed = {key: data[key] for key in ("gps", "vehicle") if key in data}
+    fixed: dict[str, Any] = {key: data[key] for key in ("gps", "vehicle") if key in data}
+    for entry in _list(data.get("flights", [])):
+        given = {**fixed, **_flight(entry)}
+        options = FlightOptions(**given)
+        flights.append((options.label, options, None))
+    if not {"datasets", "flights"} & set(data) or keys:
         for values in itertools.product(*(_list(data[key]) for key in keys)):
             options = FlightOptions(
                 **fixed, **{_LISTS[key]: value for key, value in zip(keys, values)}
@@ -219,6 +223,16 @@ def _conditions(data: dict[str, Any], base: Path) -> Iterator[Conditions]:
     for (name, options, path), (bandwidth, loss) in itertools.product(flights, channels):
         suffix = (f"_{bandwidth:g}MBps" if bandwidth else "") + (f"_loss{loss:g}" if loss else "")
         yield Conditions(name + suffix, options, path, float(bandwidth), float(loss))
+
+
+def _flight(entry: object) -> dict[str, Any]:
+    """Returns the options of an entry of `flights`."""
+    names = [field.name for field in fields(FlightOptions)]
+    values = files.check_keys(entry, "a flight", error=SlamError)
+    for name in values:
+        if name not in names:
+            raise SlamError(unknown_name("option of a flight", name, names))
+    return values
 
 
 def _list(value: Any) -> list[Any]:  # values of YAML

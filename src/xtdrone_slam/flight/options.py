@@ -6,10 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sensor_models.rendered.lidar import lidar_of
 from xtdrone_core import XtdroneError, files
 from xtdrone_core.errors import shown
-from xtdrone_sim.vehicles.sdf import load_vehicle
 
 from ..errors import SlamError
 
@@ -60,6 +58,9 @@ class FlightOptions:
         Raises:
             XtdroneError: No such vehicle.
         """
+        from sensor_models.rendered.lidar import lidar_of  # here, since a help text needs neither
+        from xtdrone_sim.vehicles.sdf import load_vehicle
+
         blocks = load_vehicle(self.vehicle).sensors
         rates = [lidar_of(block).rate for block in blocks if block.kind == "lidar"]
         return f"lidar.sweep={self.sweep / max(rates):.6g}" if rates and self.sweep else ""

@@ -6,8 +6,8 @@ the prediction (Xu and Zhang, FAST-LIO, 2021). In a bare corridor, where the sca
 the way along it, the prediction stays.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -63,80 +63,39 @@ class State:
         )
 
 
-class InertialOdometry:
-    """Takes IMU readings and scans; its world begins level at the first scan."""
+Equations = Callable[[State, np.ndarray, np.ndarray], int]
 
-    def __init__(self, voxel: float = 0.5, leaf: float = 0.4, points: int = 2000) -> None:
-        """Makes an empty map.
 
-        Args:
-            voxel: Side of a voxel of the map [m].
-            leaf: Distance of the points of a scan that are registered [m].
-            points: The most of them.
-        """
-        self.map = VoxelMap(voxel)
-        self._leaf, self._points = leaf, points
-        self._state, self._covariance = State(), np.diag(_START**2)
+class InertialFilter:
+    """Moves a state by IMU readings, and corrects it by the equations of a scan.
+
+    Attributes:
+        state: The estimate at the end of the last scan; its world begins level.
+        started: Whether a scan has come.
+    """
+
+    def __init__(self) -> None:
+        """Begins at the origin."""
+        self.state, self.started = State(), False
+        self._covariance = np.diag(_START**2)
         self._readings: list[tuple[float, np.ndarray, np.ndarray]] = []
-        self._scratch = np.empty(1 << 17, dtype=np.int64)
-        self._started = False
-
-    @property
-    def state(self) -> State:
-        """The estimate at the end of the last scan."""
-        return self._state
 
     def imu(self, t: float, gyro: np.ndarray, accel: np.ndarray) -> None:
         """Takes a reading: time [s], (3,) [rad/s], (3,) [m/s^2]."""
         self._readings.append((t, np.array(gyro), np.array(accel)))
 
-    def scan(self, t: float, points: np.ndarray, times: np.ndarray) -> int:
-        """Takes a scan; its readings have been taken before.
-
-        Args:
-            t: Time of its end [s].
-            points: (M, 3) in the body's frames of their times [m].
-            times: (M,) from the end on, 0 or less [s].
-
-        Returns:
-            The number of points used.
-        """
-        if not self._started:
-            self._start(t)
-            motion = undistortion.constant_velocity(t - 1.0, t, np.zeros(3), np.zeros(3))
-        else:
-            motion = self._predict(t)
-        flat = undistortion.undistorted(points, t + times, motion)
-        dense = flat[thin(flat, 0.5 * self._leaf, self._fitting(len(flat)))]
-        chosen = dense[thin(dense, self._leaf, self._fitting(len(dense)))]
-        chosen = chosen[:: -(-len(chosen) // self._points)] if len(chosen) else chosen
-        used = self._correct(chosen) if len(self.map.keys) and self._started else len(chosen)
-        self._started = True
-        self.map.add(dense @ self._state.rotation.T + self._state.position)
-        return used
-
-    def _fitting(self, count: int) -> np.ndarray:
-        """Returns scratch for the keys of so many points."""
-        size = 1 << max(4, (2 * count).bit_length())
-        if size > len(self._scratch):
-            self._scratch = np.empty(size, dtype=np.int64)
-        return self._scratch[:size]
-
-    def _start(self, t: float) -> None:
-        """Levels the world by the readings before the first scan."""
+    def begin(self, t: float) -> Motion:
+        """Levels the world by the readings before the first scan at t; returns rest."""
+        self.started = True
         if self._readings:
             force = np.mean([accel for _, _, accel in self._readings[-_AT_REST:]], axis=0)
-            up = force / np.linalg.norm(force)
-            axis = np.cross(up, [0.0, 0.0, 1.0])
-            sine = np.linalg.norm(axis)
-            if sine > 1e-9:
-                turn = axis / sine * np.arctan2(sine, up[2])
-                self._state.rotation = Rotation.from_rotvec(turn).as_matrix()
+            self.state.rotation = Rotation.align_vectors([[0, 0, 1.0]], [force])[0].as_matrix()
         del self._readings[:-1]
+        return undistortion.constant_velocity(t - 1.0, t, np.zeros(3), np.zeros(3))
 
-    def _predict(self, t: float) -> Motion:
-        """Moves state and covariance on to a time; returns the motion since the last scan."""
-        state, readings = self._state, self._readings
+    def predict(self, t: float) -> Motion:
+        """Moves the state on to a time [s]; returns the motion since the last one."""
+        state, readings = self.state, self._readings
         times = np.array([each[0] for each in readings] or [t])
         gyro = np.array([each[1] for each in readings] or [np.zeros(3)]) - state.gyro_bias
         accel = np.array([each[2] for each in readings] or [np.zeros(3)]) - state.accel_bias
@@ -144,7 +103,7 @@ class InertialOdometry:
             times, gyro, accel = np.append(times, t), _held(gyro), _held(accel)
         motion = undistortion.by_imu(times, gyro, accel, state.rotation, state.velocity, GRAVITY)
         self._propagate(motion, accel)
-        self._state = State(
+        self.state = State(
             motion.rotations[-1],
             state.position + motion.positions[-1],
             motion.velocities[-1],
@@ -172,18 +131,20 @@ class InertialOdometry:
             covariance[np.diag_indices(15)] += dt * noise
         self._covariance = covariance
 
-    def _correct(self, points: np.ndarray) -> int:
-        """Corrects the state by the planes of the map; returns the number of points used."""
-        predicted, state = self._state, self._state
+    def correct(self, equations: Equations) -> int:
+        """Corrects the state by measured distances.
+
+        Args:
+            equations: Writes J^T W J (6, 6) and J^T W r (6,) of the distances at a state, with a
+                turn in the body's frame first and then a shift in the world's; returns their
+                number.
+        """
+        predicted, state = self.state, self.state
         prior = np.linalg.inv(self._covariance)
         matrix, vector = np.empty((6, 6)), np.empty(6)
-        table = self.map
         used = 0
         for _ in range(_ITERATIONS):
-            used = registration.equations(
-                points, state.rotation, state.position, table.keys, table.counts, table.cells,
-                table.side, table.side, _KERNEL, matrix, vector,
-            )  # fmt: skip
+            used = equations(state, matrix, vector)
             information = prior.copy()
             information[:6, :6] += matrix / _DISTANCE**2
             gradient = prior @ state.minus(predicted)
@@ -192,8 +153,79 @@ class InertialOdometry:
             state = state.plus(step)
             if np.abs(step[:6]).max() < _CONVERGED:
                 break
-        self._state, self._covariance = state, np.linalg.inv(information)
+        self.state, self._covariance = state, np.linalg.inv(information)
         return used
+
+    def turn(self, yaw: float, position: np.ndarray) -> None:
+        """Turns the state about the vertical [rad] and puts it to a position (3,) [m]."""
+        rotation = Rotation.from_rotvec([0.0, 0.0, yaw]).as_matrix()
+        state = self.state
+        self.state = replace(
+            state,
+            rotation=rotation @ state.rotation,
+            position=np.array(position, dtype=float),
+            velocity=rotation @ state.velocity,
+        )
+
+
+class InertialOdometry:
+    """Takes IMU readings and scans; its world begins level at the first scan."""
+
+    def __init__(self, voxel: float = 0.5, leaf: float = 0.4, points: int = 2000) -> None:
+        """Makes an empty map.
+
+        Args:
+            voxel: Side of a voxel of the map [m].
+            leaf: Distance of the points of a scan that are registered [m].
+            points: The most of them.
+        """
+        self.map, self._filter = VoxelMap(voxel), InertialFilter()
+        self._leaf, self._points = leaf, points
+        self._scratch = np.empty(1 << 17, dtype=np.int64)
+
+    @property
+    def state(self) -> State:
+        """The estimate at the end of the last scan."""
+        return self._filter.state
+
+    def imu(self, t: float, gyro: np.ndarray, accel: np.ndarray) -> None:
+        """Takes a reading: time [s], (3,) [rad/s], (3,) [m/s^2]."""
+        self._filter.imu(t, gyro, accel)
+
+    def scan(self, t: float, points: np.ndarray, times: np.ndarray) -> int:
+        """Takes a scan; its readings have been taken before.
+
+        Args:
+            t: Time of its end [s].
+            points: (M, 3) in the body's frames of their times [m].
+            times: (M,) from the end on, 0 or less [s].
+
+        Returns:
+            The number of points used.
+        """
+        first = not self._filter.started
+        motion = self._filter.begin(t) if first else self._filter.predict(t)
+        flat = undistortion.undistorted(points, t + times, motion)
+        dense = flat[thin(flat, 0.5 * self._leaf, self._fitting(len(flat)))]
+        chosen = dense[thin(dense, self._leaf, self._fitting(len(dense)))]
+        chosen = chosen[:: -(-len(chosen) // self._points)] if len(chosen) else chosen
+        table, used = self.map, len(chosen)
+        if not first:
+            used = self._filter.correct(
+                lambda state, matrix, vector: registration.equations(
+                    chosen, state.rotation, state.position, table.keys, table.counts, table.cells,
+                    table.side, table.side, _KERNEL, matrix, vector,
+                )
+            )  # fmt: skip
+        table.add(dense @ self.state.rotation.T + self.state.position)
+        return used
+
+    def _fitting(self, count: int) -> np.ndarray:
+        """Returns scratch for the keys of so many points."""
+        size = 1 << max(4, (2 * count).bit_length())
+        if size > len(self._scratch):
+            self._scratch = np.empty(size, dtype=np.int64)
+        return self._scratch[:size]
 
 
 def _held(rows: np.ndarray) -> np.ndarray:

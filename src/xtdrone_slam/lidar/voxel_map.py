@@ -9,6 +9,7 @@ from xtdrone_dynamics.compiled import njit
 EMPTY = -1  # key of a free slot
 NEIGHBOURS = 5  # points to which a plane is fitted
 _BITS, _HALF = 21, 1 << 20  # of a coordinate in a key
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 _FULL = 0.5  # share of occupied slots at which a map grows
 
 
@@ -25,8 +26,8 @@ def key_of(x: float, y: float, z: float, scale: float) -> int:
 def slot_of(keys: np.ndarray, key: int) -> int:
     """Returns the slot with a key, or the free one where it belongs; len(keys) is a power of 2."""
     mask = len(keys) - 1
-    mixed = key ^ (key >> 23)
-    slot = ((mixed * 0x9E3779B1) ^ (mixed >> 15)) & mask
+    mixed = np.uint64(key) * _GOLDEN  # whose high bits depend on all three coordinates
+    slot = int(mixed >> np.uint64(32)) & mask
     while keys[slot] != EMPTY and keys[slot] != key:
         slot = (slot + 1) & mask
     return slot
