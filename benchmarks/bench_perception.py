@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+import results
+from PIL import Image
 
 import xtdrone as xd
 from xtdrone_perception.dataset.options import Options
@@ -34,35 +36,50 @@ WORLD = """<sdf version="1.7"><world name="wall">
 </world></sdf>"""
 
 
-def images(folder: Path) -> None:
-    """Processor time of an image."""
+def images(folder: Path, work: results.Work) -> list:
+    """Rows of the processor time of an image."""
+    rows = []
     for rendering, outputs in (("plain", ("masks", "depth", "flow")), ("plain", ()),
                                ("realistic", ())):  # fmt: skip
         options = Options(images=20, rendering=rendering, outputs=outputs)
         out = folder / f"{rendering}{len(outputs)}"
         take(Task(out, options, 0))
+        before = len(drawn(out))
         seconds = take(Task(out, options, 1))
+        count = len(drawn(out)) - before
+        work.count("images drawn", count, 1)
         what = ", ".join(("boxes", *outputs))
-        print(f"image 640 x 480, {rendering}, with {what}: {1e3 * seconds / 10:.0f} ms")
+        print(f"image 640 x 480, {rendering}, with {what}: {1e3 * seconds / count:.0f} ms")
+        rows.append(({"image": rendering, "with": what}, round(1e3 * seconds / count, 1), "ms"))
+    return rows
 
 
-def detector() -> None:
-    """Processor time of the project's detector."""
+def drawn(folder: Path) -> list[Path]:
+    """The images of a data set."""
+    return sorted((folder / "images").rglob("*.jpg"))
+
+
+def detector(folder: Path, work: results.Work) -> list:
+    """A row of the processor time of the project's detector, on images of a data set."""
     if not OWN.is_file():
-        return
-    found, image = Detector(), np.full((480, 640, 3), 90, dtype=np.uint8)
-    found(image)
+        return []
+    found = Detector()
+    pictures = [np.asarray(Image.open(path)) for path in drawn(folder)]
+    found(pictures[0])
     began = time.process_time()
-    for _ in range(10):
-        found(image)
-    print(f"detector, 640 x 480: {100.0 * (time.process_time() - began):.0f} ms")
+    boxes = [found(picture)[0] for picture in pictures]
+    spent = 1e3 * (time.process_time() - began) / len(pictures)
+    work.count("objects detected", sum(map(len, boxes)), 1)
+    print(f"detector, 640 x 480: {spent:.0f} ms")
+    return [({"detector": "own"}, round(spent, 1), "ms")]
 
 
-def flights(folder: Path, count: int) -> None:
-    """Errors and losses of flights with other seeds."""
+def flights(folder: Path, count: int, work: results.Work) -> list:
+    """Rows of the errors of flights with other seeds, whose losses are printed."""
     path = folder / "wall.world"
     path.write_text(WORLD)
     print(f"{'seed':>4}{'distance [m]':>14}{'place [m]':>11}{'losses':>8}")
+    rows = []
     for seed in range(count):
         agent = FollowAgent(duration=18.0)
         scenario = xd.Scenario(
@@ -71,18 +88,24 @@ def flights(folder: Path, count: int) -> None:
         with xd.Simulation(scenario, agent=agent) as simulation:
             simulation.run()
         errors = agent.errors()
+        work.count("seconds followed", errors.get("follow_s", 0.0), 1)
         print(f"{seed:4}{errors['follow_distance_error_m']:14.2f}"
               f"{errors['follow_place_error_m']:11.2f}{errors['follow_losses']:8}")  # fmt: skip
+        rows.append(({"follow": "distance", "seed": seed}, errors["follow_distance_error_m"], "m"))
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--flights", type=int, default=5, metavar="N")
     count = parser.parse_args().flights
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
-        images(Path(folder))
-        detector()
-        flights(Path(folder), count)
+    work = results.Work()
+    with tempfile.TemporaryDirectory() as text, contextlib.redirect_stderr(io.StringIO()):
+        folder = Path(text)
+        rows = images(folder, work)
+        rows += detector(folder / "plain0", work)
+        rows += flights(folder, count, work)
+    results.replace("perception", rows, work)
 
 
 if __name__ == "__main__":

@@ -167,6 +167,12 @@ def test_of_boxes_that_overlap_the_surest_is_kept():
     assert overlaps(boxes[:1], boxes)[0, 1] == pytest.approx(90.0 / 110.0)
 
 
+@pytest.mark.skipif(OWN.is_file(), reason="the project has a detector")
+def test_without_a_detector_it_says_how_to_get_one():
+    with pytest.raises(PerceptionError, match="train it by xtdrone perception train"):
+        Detector()
+
+
 @pytest.mark.skipif(not OWN.is_file(), reason="the project's own detector is not there")
 def test_the_projects_own_detector_is_small_and_runs():
     detector = Detector()

@@ -101,6 +101,7 @@ CONTROLS = {
     "[data-stick=right]": ("test_touch_sticks", "[data-stick=right]"),
     "#ghost": ("test_a_lap_beside_a_ghost", '"#ghost"'),
     "#ghosts": ("test_a_lap_beside_a_ghost", '"#ghosts"'),
+    "#others": ("test_a_lap_beside_a_ghost", '"#others"'),
     **{
         f"#o-{name}": ("test_display_quality_and_theme", f'"{name}"')
         for name in ("trails", "names", "setpoints", "slots", "estimate", "wind", "rays", "plan")

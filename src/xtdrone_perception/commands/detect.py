@@ -10,7 +10,7 @@ from xtdrone_core.errors import shown
 from ..errors import PerceptionError
 
 EXAMPLES = """examples:
-  xtdrone perception detect photo.jpg --draw found.png
+  xtdrone perception detect photo.jpg --detector mine.onnx --draw found.png
   xtdrone perception detect photo.jpg --detector yolo11n.onnx --json
 """
 
@@ -21,7 +21,7 @@ def register(actions: Subparsers) -> None:
         "detect", help="what a detector finds in a picture", epilog=EXAMPLES
     )
     parser.add_argument("picture", metavar="FILE")
-    parser.add_argument("--detector", metavar="FILE", help="NAME.onnx [the project's own]")
+    parser.add_argument("--detector", metavar="FILE", help="NAME.onnx")
     parser.add_argument("--threshold", type=float, metavar="SCORE", help="[the detector's own]")
     parser.add_argument("--draw", metavar="FILE", help="write the picture with boxes")
     parser.add_argument("--json", action="store_true", help="print JSON")

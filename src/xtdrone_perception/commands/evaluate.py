@@ -8,7 +8,7 @@ from xtdrone_core.command import Subparsers
 from ..errors import PerceptionError
 
 EXAMPLES = """examples:
-  xtdrone perception evaluate runs/street_images --split test
+  xtdrone perception evaluate runs/street_images --detector runs/mine.onnx --split test
   xtdrone perception evaluate runs/street_images --detector yolo11n.onnx --threshold 0.3
 """
 
@@ -19,7 +19,7 @@ def register(actions: Subparsers) -> None:
         "evaluate", help="recall, precision and mean precision of a detector", epilog=EXAMPLES
     )
     parser.add_argument("data", metavar="DIR", help="data set")
-    parser.add_argument("--detector", metavar="FILE", help="NAME.onnx [the project's own]")
+    parser.add_argument("--detector", metavar="FILE", help="NAME.onnx")
     parser.add_argument("--split", default="test", help="train, val or test [test]")
     parser.add_argument("--threshold", type=float, metavar="SCORE", help="[the detector's own]")
     parser.add_argument(

@@ -12,7 +12,7 @@ from ..errors import PerceptionError, require
 from .description import DETR, END_TO_END, YOLO, Description, describe
 from .found import Detections, thinned
 
-OWN = Path(__file__).with_name("person_car.onnx")  # the detector that comes with the project
+OWN = Path(__file__).with_name("person_car.onnx")  # taken where none is given, if it is there
 _GREY = 114  # of the borders of a letterbox, as Ultralytics has it
 _MULTIPLE = 32  # of the sides of images, where the network takes any size [pixels]
 _MOST = 300  # detections in an image
@@ -47,6 +47,11 @@ class Detector:
         """
         runtime = require("onnxruntime", "onnxruntime", "a detector", "detection")
         self.path = path = Path(path).expanduser()
+        if path == OWN and not files.is_file(path):
+            raise PerceptionError(
+                "this project comes without a trained detector: give one, NAME.onnx, or train it "
+                "by xtdrone perception train"
+            )
         if not files.is_file(path):
             raise PerceptionError(f"no detector '{shown(path)}': give a file NAME.onnx")
         options = runtime.SessionOptions()

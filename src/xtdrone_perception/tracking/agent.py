@@ -65,7 +65,7 @@ class FollowAgent(FlightAgent):
             float, Option("of following", unit="s", minimum=1.0, maximum=36_000.0)
         ] = 60.0,
         detector: Annotated[
-            str, Option("ideal, own, or a file NAME.onnx; ideal knows where actors are")
+            str, Option("ideal, which knows where actors are, or a file NAME.onnx")
         ] = IDEAL,
         rate: Annotated[float, Option("images", unit="Hz", minimum=0.5, maximum=25.0)] = 5.0,
         latency: Annotated[
@@ -91,9 +91,7 @@ class FollowAgent(FlightAgent):
         self._duration_us, self._search_us = round(1e6 * duration), round(1e6 * search)
         self._latency_us = round(1e6 * latency)
         self.image_us = 4000 * max(1, round(250.0 / rate))
-        self.detector = None if detector == IDEAL else (
-            Detector() if detector == "own" else Detector(detector)
-        )  # fmt: skip
+        self.detector = None if detector == IDEAL else Detector(detector)
         if self.detector is not None and target not in self.detector.names:
             raise PerceptionError(
                 f"detector '{detector}' knows {', '.join(self.detector.names)}, and no '{target}'"

@@ -11,8 +11,8 @@ from ..maps.distance_field import FREE, UNSEEN, DistanceField
 from ..planners.planner import Limits
 from ..planners.search import is_open
 
-GROUP = 1.6  # side of the blocks that frontiers are grouped by [m]
-_LEAST = 12  # voxels of a group that is worth a look
+GROUP = 1.6  # side of the upright blocks that frontiers are grouped by [m]
+_LEAST = 24  # voxels of a group that is worth a look
 _RADII, _ANGLES = (1.2, 2.0, 2.8), 12  # of the places tried around a group [m]
 _FAR = 1e6
 
@@ -45,7 +45,7 @@ def viewpoints(
 ) -> list[Viewpoint]:
     """Returns a place to see each large enough group of frontiers from."""
     out = []
-    blocks = np.floor(places / GROUP).astype(np.int64)
+    blocks = np.floor(places[:, :2] / GROUP).astype(np.int64)
     _, group = np.unique(blocks, axis=0, return_inverse=True)
     group = group.ravel()
     for g in range(group.max() + 1 if len(group) else 0):

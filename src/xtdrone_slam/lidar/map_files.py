@@ -40,26 +40,38 @@ def write_octomap(path: Path, points: np.ndarray, resolution: float) -> None:
             f"a point is further than {_HALF * resolution:g} m from the origin: give a larger "
             "resolution"
         )
-    leaves = np.unique(keys.astype(np.int64), axis=0)
-    nodes = [0]
-
-    def branch(inside: np.ndarray, level: int) -> bytes:
-        """Returns the node of the leaves (K, 3) in one cube, and the nodes below it."""
-        nodes[0] += 1
-        bits = (inside >> level) & 1
-        child = bits[:, 0] | (bits[:, 1] << 1) | (bits[:, 2] << 2)
-        kinds, below = 0, b""
-        for index in np.unique(child):
-            kinds |= (_INNER if level else _OCCUPIED) << (2 * int(index))
-            if level:
-                below += branch(inside[child == index], level - 1)
-            else:
-                nodes[0] += 1
-        return kinds.to_bytes(2, "little") + below
-
-    tree = branch(leaves, _DEPTH - 1) if len(leaves) else b""
-    head = f"# Octomap OcTree binary file\nid OcTree\nsize {nodes[0]}\nres {resolution:g}\ndata\n"
+    codes = np.unique(_codes(keys.astype(np.int64)))
+    tree, size = b"", 0
+    if len(codes):
+        tree = _tree(codes)
+        size = len(tree) // 2 + len(codes)
+    head = f"# Octomap OcTree binary file\nid OcTree\nsize {size}\nres {resolution:g}\ndata\n"
     _write(path, head.encode() + tree)
+
+
+def _codes(keys: np.ndarray) -> np.ndarray:
+    """Returns the way to each voxel (K, 3) from the root: three bits of x, y, z at each level."""
+    codes = np.zeros(len(keys), dtype=np.int64)
+    for level in range(_DEPTH):
+        for axis in range(3):
+            codes |= ((keys[:, axis] >> level) & 1) << (3 * level + axis)
+    return codes
+
+
+def _tree(codes: np.ndarray) -> bytes:
+    """Returns the inner nodes above sorted leaves (K,), each before those below it."""
+    nodes, depths, kinds = [], [], []
+    below, kind = codes, _OCCUPIED
+    for depth in range(_DEPTH - 1, -1, -1):
+        above, place = np.unique(below >> 3, return_inverse=True)
+        bits = np.zeros(len(above), dtype=np.uint16)
+        np.bitwise_or.at(bits, place, (kind << (2 * (below & 7))).astype(np.uint16))
+        nodes.append(above << (3 * (_DEPTH - depth)))
+        depths.append(np.full(len(above), depth))
+        kinds.append(bits)
+        below, kind = above, _INNER
+    order = np.lexsort([np.concatenate(depths), np.concatenate(nodes)])
+    return np.concatenate(kinds)[order].astype("<u2").tobytes()
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -3,7 +3,8 @@
 import * as THREE from "../vendor/three.module.js";
 import { GLTFLoader } from "../vendor/GLTFLoader.js";
 
-const COLOURS = { next: 0xff7a1a, after: 0xffd9a8, other: 0x8fa3bd }, GHOST = 0x9fe8ff;
+const COLOURS = { next: 0xff7a1a, after: 0xffd9a8, other: 0x8fa3bd };
+export const GHOSTS = [0x9fe8ff, 0xffc46b, 0xa6f28f, 0xf29fd6, 0xfff28a, 0xc3a6ff, 0xff9d8a, 0xffffff];
 
 /** Gates and ghost in a scene, from plain data. */
 export class Gates {
@@ -23,7 +24,8 @@ export class Gates {
         group.add(bar);
       }
       // The opening of the next gate, and the way through it.
-      const high = gate.bars[0][1][2], wide = gate.bars[2][1][1] - 2 * gate.bars[2][1][2];
+      const framed = gate.bars.length > 0; // a way-point has none
+      const high = framed ? gate.bars[0][1][2] : 0.6, wide = framed ? gate.bars[2][1][1] - 2 * gate.bars[2][1][2] : 0.6;
       const pane = new THREE.Mesh(new THREE.PlaneGeometry(wide, high), new THREE.MeshBasicMaterial({ color: COLOURS.next, transparent: true, opacity: 0.16, side: THREE.DoubleSide, depthWrite: false }));
       pane.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), new THREE.Vector3(1, 0, 0));
       const arrow = new THREE.Mesh(new THREE.ConeGeometry(0.16, 0.5, 14), new THREE.MeshBasicMaterial({ color: COLOURS.next, transparent: true, opacity: 0.8 }));
@@ -33,6 +35,7 @@ export class Gates {
       scene.add(group);
       return { group, material, marks: [pane, arrow], gate };
     });
+    this.ghosts = [];
     this.next(-1);
   }
 
@@ -57,39 +60,41 @@ export class Gates {
     });
   }
 
-  /** Takes another ghost, or none: { type, t, pose }. */
-  async haunt(ghost) {
-    if (this.ghost) this.scene.remove(this.ghost.group);
-    this.ghost = null;
-    if (!ghost) return;
-    const group = new THREE.Group();
-    this.ghost = { ...ghost, group, k: 0 };
+  /** Takes other ghosts: [{ type, t, pose }]; each has a colour of its own. */
+  async haunt(ghosts) {
+    for (const { group } of this.ghosts) this.scene.remove(group);
+    this.ghosts = ghosts.map((ghost, i) => ({ ...ghost, group: new THREE.Group(), k: 0, colour: GHOSTS[i % GHOSTS.length] }));
+    await Promise.all(this.ghosts.map((ghost) => this.shape(ghost)));
+  }
+
+  /** Gives a ghost the translucent shape of its vehicle. */
+  async shape({ type, group, colour }) {
     group.visible = false;
     this.scene.add(group);
-    const material = new THREE.MeshBasicMaterial({ color: GHOST, transparent: true, opacity: 0.45, depthWrite: false });
-    if (!this.types.includes(ghost.type)) {
+    const material = new THREE.MeshBasicMaterial({ color: colour, transparent: true, opacity: 0.45, depthWrite: false });
+    if (!this.types.includes(type)) {
       group.add(new THREE.Mesh(new THREE.OctahedronGeometry(0.25), material));
-    } else {
-      const { scene } = await new GLTFLoader().loadAsync(`/vehicle/${encodeURIComponent(ghost.type)}.glb`);
-      for (const node of scene.children[0].children.slice()) {
-        if (node.name.startsWith("far")) continue;
-        node.traverse((mesh) => { if (mesh.isMesh) mesh.material = material; });
-        group.add(node);
-      }
+      return;
+    }
+    const { scene } = await new GLTFLoader().loadAsync(`/vehicle/${encodeURIComponent(type)}.glb`);
+    for (const node of scene.children[0].children.slice()) {
+      if (node.name.startsWith("far")) continue;
+      node.traverse((mesh) => { if (mesh.isMesh) mesh.material = material; });
+      group.add(node);
     }
   }
 
-  /** Puts the ghost where it was at a time since its lap began [s]; hides it outside of its lap. */
+  /** Puts ghosts where they were at a time since their laps began [s]; hides those whose lap is over. */
   place(t) {
-    const ghost = this.ghost;
-    if (!ghost) return;
-    const { t: times, pose, group } = ghost, last = times.length - 1;
-    group.visible = t >= 0 && t <= times[last];
-    if (!group.visible) return;
-    if (times[ghost.k] > t) ghost.k = 0;
-    while (ghost.k < last - 1 && times[ghost.k + 1] <= t) ghost.k++;
-    const a = pose[ghost.k], b = pose[ghost.k + 1], share = Math.max(0, Math.min(1, (t - times[ghost.k]) / (times[ghost.k + 1] - times[ghost.k])));
-    group.position.set(...[0, 1, 2].map((i) => a[i] + share * (b[i] - a[i])));
-    group.quaternion.set(...a.slice(3)).slerp(new THREE.Quaternion(...b.slice(3)), share);
+    for (const ghost of this.ghosts) {
+      const { t: times, pose, group } = ghost, last = times.length - 1;
+      group.visible = t >= 0 && t <= times[last];
+      if (!group.visible) continue;
+      if (times[ghost.k] > t) ghost.k = 0;
+      while (ghost.k < last - 1 && times[ghost.k + 1] <= t) ghost.k++;
+      const a = pose[ghost.k], b = pose[ghost.k + 1], share = Math.max(0, Math.min(1, (t - times[ghost.k]) / (times[ghost.k + 1] - times[ghost.k])));
+      group.position.set(...[0, 1, 2].map((i) => a[i] + share * (b[i] - a[i])));
+      group.quaternion.set(...a.slice(3)).slerp(new THREE.Quaternion(...b.slice(3)), share);
+    }
   }
 }

@@ -1,9 +1,9 @@
 // The race: lap clock, splits against the best lap and the ghost, the table of laps.
 
-import { Gates } from "../gates.js";
+import { Gates, GHOSTS } from "../gates.js";
 
 const field = (id) => document.getElementById(id);
-const CLOCK_MS = 60;
+const CLOCK_MS = 60, MAX_GHOSTS = 8;
 
 /** Seconds as 1:02.34, or – for none. */
 function clock(s) {
@@ -28,7 +28,9 @@ class Race {
     this.race = race;
     this.state = laps.vehicles ? laps : null;
     this.gates = new Gates(app.world.scene, race, Object.keys(types));
-    this.ghost = null;
+    this.ghost = null; // whose splits the clock compares
+    this.others = []; // that only fly along
+    field("others").onchange = () => this.join([...field("others").selectedOptions].map(({ value }) => value));
     field("lap").hidden = false;
     field("track").textContent = `${race.track}: ${race.about || `${race.gates.length} gates`}, ${race.laps} laps`;
     field("ghost").onchange = (event) => this.choose(event.target.value);
@@ -50,20 +52,47 @@ class Race {
       if (this.race.ghost && !runs.some(({ run }) => run === this.race.ghost)) runs.unshift({ run: this.race.ghost });
       select.replaceChildren(new Option("none", ""), ...runs.map(({ run, best_s: best }) => new Option(`${run}${best ? `  ${clock(best)} s` : ""}`, run)));
       select.value = chosen;
+      field("others").replaceChildren(...runs.map(({ run, best_s: best }) => new Option(`${run}${best ? `  ${clock(best)} s` : ""}`, run)));
       field("ghostnote").textContent = runs.length ? "" : "No earlier run has a whole lap of this track.";
     } catch (error) { this.app.say(error.message, true); }
   }
 
   async choose(run) {
-    this.ghost = null;
-    this.gates.haunt(null);
     field("ghost").value = run;
-    if (!run) { this.table(); return; }
+    await this.haunt(run, this.others.map(({ run: other }) => other));
+  }
+
+  /** Lets further runs fly along, up to MAX_GHOSTS ghosts in all. */
+  async join(runs) {
+    const most = MAX_GHOSTS - 1;
+    if (runs.length > most) this.app.say(`${runs.length} further ghosts are not allowed: choose up to ${most}`, true);
+    else await this.haunt(this.ghost?.run ?? "", runs);
+  }
+
+  async haunt(first, others) {
+    const load = async (run) => ({ ...(await this.app.connection.ask("ghost", { run })).ghost, run });
     try {
-      this.ghost = (await this.app.connection.ask("ghost", { run })).ghost;
-      await this.gates.haunt(this.ghost);
-      this.table();
+      this.ghost = null;
+      this.ghost = first ? await load(first) : null;
+      this.others = await Promise.all(others.filter((run) => run !== first).map(load));
+      await this.gates.haunt(this.all);
     } catch (error) { this.app.say(error.message, true); }
+    this.table();
+    this.splits();
+  }
+
+  /** All ghosts; the one that is compared first. */
+  get all() { return [...(this.ghost ? [this.ghost] : []), ...this.others]; }
+
+  /** The splits of all ghosts side by side, a row for each gate. */
+  splits() {
+    const cell = (tag, text, colour) => Object.assign(document.createElement(tag), { textContent: text, style: colour === undefined ? "" : `color: #${colour.toString(16).padStart(6, "0")}` });
+    const row = (cells) => { const tr = document.createElement("tr"); tr.append(...cells); return tr; };
+    const ghosts = this.all, count = this.race.gates.length;
+    field("splits").replaceChildren(...(ghosts.length ? [
+      row([cell("th", "gate"), ...ghosts.map(({ run }, i) => cell("th", run, GHOSTS[i]))]),
+      ...this.race.gates.map((_, k) => row([cell("td", `${((k + 1) % count) + 1}`), ...ghosts.map(({ splits }) => cell("td", clock(splits[k])))])),
+    ] : []));
   }
 
   /** The vehicle whose race is shown. */
@@ -122,7 +151,9 @@ export const panel = {
   markup: `
     <p id="track"></p>
     <table class="laps"><thead><tr><th>vehicle</th><th>lap</th><th>time</th><th>to best</th><th>to ghost</th></tr></thead><tbody id="laps"></tbody></table>
-    <h3>Ghost</h3><div class="row wrap"><select id="ghost" aria-label="ghost"><option value="">none</option></select><button id="ghosts">List runs</button></div><p id="ghostnote" class="quiet"></p>`,
+    <h3>Ghost</h3><div class="row wrap"><select id="ghost" aria-label="ghost"><option value="">none</option></select><button id="ghosts">List runs</button></div><p id="ghostnote" class="quiet"></p>
+    <p class="quiet">Fly along, too (up to seven):</p><select id="others" multiple size="4" aria-label="further ghosts"></select>
+    <table class="laps"><tbody id="splits"></tbody></table>`,
   overlay: `
     <div id="lap" class="glass" role="timer" aria-label="lap clock" hidden><span id="lapnumber"></span><b id="laptime">–</b><span id="lapgate" class="quiet"></span><span id="lapbest"></span><span id="lapghost"></span><span id="lapmissed" class="behind"></span></div>`,
   style: `
