@@ -12,7 +12,7 @@ from sensor_models.lens import Lens
 from xtdrone_core import command
 from xtdrone_dynamics.quaternion import from_euler, to_matrix
 from xtdrone_perception.errors import PerceptionError
-from xtdrone_perception.markers import detect, model, picture, pose
+from xtdrone_perception.markers import detect, model, picture, pose, rates
 from xtdrone_perception.markers.families import FAMILIES, Marker, count_of, descriptions
 from xtdrone_sim.rendering.scene import RenderedScene
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -222,3 +222,16 @@ def test_the_printed_picture_has_the_size_of_the_marker(tmp_path):
     with Image.open(folder / f"{folder.name}.png") as image:
         inches = image.width / image.info["dpi"][0]
     assert inches * 0.0254 == pytest.approx(0.16 * 10 / 8, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_rates_fall_with_the_distance_and_the_error_is_as_said():
+    marker, camera = Marker("tag36h11", 0, 0.4), rates.Camera.of(320, 240, 1.4)
+    detector, rng = detect.make_detector("tag36h11"), np.random.default_rng(0)
+    with rates.scene_of(marker, camera) as scene:
+        near, far = (
+            rates.rate(scene, camera, marker, detector, rng, rates.Condition(distance), images=6)
+            for distance in (1.5, 15.0)
+        )
+    assert near.found == 1.0 and near.error < 5 * near.stddev
+    assert far.found == 0.0 and math.isnan(far.error)

@@ -47,6 +47,7 @@ def test_several_goals_are_read():
     assert read_goals("1,2,3; -4,5,6").tolist() == [[1.0, 2.0, 3.0], [-4.0, 5.0, 6.0]]
 
 
+@pytest.mark.slow
 def test_a_random_world_stands_in_the_simulation_as_in_the_batch(tmp_path, capsys):
     path = tmp_path / "forest.world"
     assert main(["planning", "world", "woods", "--seed", "5", "--out", str(path)]) == 0

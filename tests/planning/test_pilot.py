@@ -12,6 +12,8 @@ from xtdrone_planning.pilot import Pilot
 from xtdrone_planning.planners.local import LocalPlanner
 from xtdrone_planning.planners.planner import Limits, Plan
 
+pytestmark = pytest.mark.slow
+
 LIMITS = Limits(3.0, 4.0, 0.4, 0.8, 1.0, 3.0)
 SIZE, RESOLUTION = (24.0, 16.0, 5.0), 0.2
 START = np.array([-9.0, 0.0, 2.0])

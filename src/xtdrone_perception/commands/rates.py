@@ -8,7 +8,7 @@ from xtdrone_core.scenario.options import number_type
 
 EXAMPLES = """examples:
   xtdrone perception rates --family tag36h11 --size 0.4 --out rates.png
-  xtdrone perception rates --library opencv,apriltag --images 40 --out rates.png
+  xtdrone perception rates --library apriltag --images 40 --out rates.png
 """
 
 
