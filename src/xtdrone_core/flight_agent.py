@@ -14,6 +14,7 @@ from .state import ARM, KEEP, Estimates, SetPoints
 
 _RETRY_US = 500_000  # a mode or arming request is repeated after this time if not granted [us]
 _STREAM_US = 500_000  # set-points are sent for so long before OFFBOARD, which PX4 needs [us]
+_WINGS_TIME_OUT = 10  # times longer may each phase of a plane take, which circles down to land
 _PEAK_SPEED = 1.875  # peak speed of a minimum-jerk motion over its mean speed
 
 
@@ -29,6 +30,9 @@ def minimum_jerk(x: float) -> tuple[float, float, float]:
 
 class FlightAgent(BaseAgent):
     """An Agent that takes off the whole fleet in OFFBOARD, flies it and lands it.
+
+    A fleet `on_wings` takes off by AUTO.TAKEOFF, is flown in OFFBOARD once it loiters, and lands by
+    AUTO.LAND from where it is.
 
     Inherit and implement begin(), which is called once at the take-off height, and fly(),
     which sets the set-points every 20 ms until it returns True.
@@ -85,6 +89,7 @@ class FlightAgent(BaseAgent):
                 )
         self.n, self.height = n, height
         self.done = False
+        self.on_wings = False  # whether planes are flown; a derived class sets it before the flight
         self.home: Any = None  # (N, 3) positions of the vehicles on the ground when ready [m]
         self._climb_speed, self._land_from = climb_speed, land_from
         self._time_out_us = round(time_out * 1e6)
@@ -159,11 +164,12 @@ class FlightAgent(BaseAgent):
         self._requested_us = t_us - _RETRY_US
 
     def _late(self, t_us: int, vehicles: np.ndarray, what: str, advice: str) -> None:
-        if t_us - self._phase_us > self._time_out_us:
+        longest = self._time_out_us * (_WINGS_TIME_OUT if self.on_wings else 1)
+        if vehicles.any() and t_us - self._phase_us > longest:
             which = ", ".join(map(str, np.flatnonzero(vehicles)[:5]))
             raise XtdroneError(
                 f"vehicle {which} is not {what} after "
-                f"{self._time_out_us / 1e6:g} s of simulated time: {advice}"
+                f"{longest / 1e6:g} s of simulated time: {advice}"
             )
 
     def _wait(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
@@ -185,16 +191,17 @@ class FlightAgent(BaseAgent):
 
     def _arm(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         out.pos[:] = self.home
-        granted = estimates.armed & (estimates.mode == Mode.OFFBOARD)
+        mode = Mode.TAKEOFF if self.on_wings else Mode.OFFBOARD
+        granted = estimates.armed & (estimates.mode == mode)
         if granted.all():
             self.event(t_us, "armed")
             self._from = self.home.copy()
             self._enter("climb", t_us)
         elif t_us - self._requested_us >= _RETRY_US:
-            out.mode[~granted] = Mode.OFFBOARD
+            out.mode[~granted] = mode
             out.arm[~granted] = ARM
             self._requested_us = t_us
-        self._late(t_us, ~granted, "armed in OFFBOARD", "see its messages in console/")
+        self._late(t_us, ~granted, f"armed in {mode.name}", "see its messages in console/")
 
     def _ramp(self, t_us: int, out: SetPoints, change: np.ndarray) -> bool:
         """Set-points of a minimum-jerk vertical motion from self._from; True at its end."""
@@ -210,16 +217,37 @@ class FlightAgent(BaseAgent):
         return x >= 1.0
 
     def _climb(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
+        if self.on_wings:
+            low = estimates.mode == Mode.TAKEOFF
+            if not low.any():
+                self._begin_flight(t_us, estimates)
+            self._late(t_us, low, "at its height", "see its messages in console/")
+            return
         over = self._ramp(t_us, out, np.full(self.n, self.height))
         low = np.linalg.norm(estimates.pos - out.pos, axis=1) > 0.5
         if over and not low.any():
-            self.event(t_us, "airborne", height=self.height)
-            self.begin(t_us, estimates)
-            self._enter("fly", t_us)
+            self._begin_flight(t_us, estimates)
         self._late(t_us, low, "at its height", "give a lower height, or a longer time_out")
 
+    def _begin_flight(self, t_us: int, estimates: Estimates) -> None:
+        self.event(t_us, "airborne", height=self.height)
+        self.begin(t_us, estimates)
+        self._enter("fly", t_us)
+
     def _fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
-        if self.fly(t_us, estimates, out):
+        over = self.fly(t_us, estimates, out)
+        if self.on_wings:
+            other = estimates.mode != Mode.OFFBOARD
+            if other.any() and t_us - self._requested_us >= _RETRY_US:
+                out.mode[other] = Mode.OFFBOARD
+                self._requested_us = t_us
+            self._late(t_us, other, "in OFFBOARD", "see its messages in console/")
+        if not over:
+            return
+        if self.on_wings:
+            self.event(t_us, "land")
+            self._enter("land", t_us)
+        else:
             self._from = estimates.pos.copy()
             self._enter("descend", t_us)
 

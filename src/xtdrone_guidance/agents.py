@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from xtdrone_core import Estimates, SetPoints
+from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
@@ -14,6 +15,7 @@ from .curves import CURVES, Laps
 from .fields import VectorField
 from .minimum_snap import ORDERS, Limits, MinimumSnap
 from .paths import read_path, read_points
+from .planes import MIN_WIDTH, Steering, is_plane
 from .rms import RootMeanSquare
 
 _END_M = 0.1  # an open path is over so near to its end [m]
@@ -102,9 +104,10 @@ class GuidanceAgent(FlightAgent):
 
     The field gives velocity and acceleration by the place alone: a vehicle that is blown off comes
     back to the path, not to where it should have been. Each vehicle flies the path from its own
-    start. In addition to the events of FlightAgent: `path` (points, closed, length_m, starts, and
-    the options speed, acceleration, width) when it begins, and `path_over` (rms_m: distance from
-    the path by the estimates, once it was reached).
+    start. Planes take off and land by AUTO.TAKEOFF and AUTO.LAND, join the path where it is nearest
+    and follow it at their own airspeed; see planes.py. In addition to the events of FlightAgent:
+    `path` (points, closed, length_m, starts, and the options speed, acceleration, width) when it
+    begins, and `path_over` (rms_m: distance from the path by the estimates, once it was reached).
     """
 
     MEMORY = (*FlightAgent.MEMORY, "_arc_lengths", "_flown", "_reached", "_rms")
@@ -144,6 +147,7 @@ class GuidanceAgent(FlightAgent):
         super().__init__(n, height, on_event=on_event)
         self._path = read_path(path, closed, height)
         self._field = VectorField(self._path, speed, acceleration, width)
+        self._steering = Steering(self._path, max(width, MIN_WIDTH))
         lowest = height + self._path.points[:, 2].min()
         if lowest < 0.3:
             raise XtdroneError(
@@ -155,6 +159,20 @@ class GuidanceAgent(FlightAgent):
         self._flown = np.zeros(n)  # length of the path that each has flown [m]
         self._reached = np.zeros(n, dtype=np.bool_)  # whether each has come to the path
         self._rms = RootMeanSquare()
+
+    def attach(self, flight: Flight) -> None:
+        """Finds out whether planes fly.
+
+        Raises:
+            XtdroneError: They are not alone, or cannot fly the path.
+        """
+        planes = is_plane(flight.fleet)
+        self.on_wings = bool(planes.any())
+        if not self.on_wings:
+            return
+        if not planes.all():
+            raise XtdroneError("planes follow a path without other vehicles: fly these apart")
+        self._steering.check(self.height)
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Reports the path, as an event."""
@@ -181,15 +199,24 @@ class GuidanceAgent(FlightAgent):
             if self._flown[i] >= self._distance:
                 out.pos[i] = start[i] + self._path.at(self._distance).pos
                 continue
-            near = self._arc_lengths[i]
-            guided = self._field.at(
-                estimates.pos[i] - start[i], None if np.isnan(near) else float(near)
-            )
-            self._advance(i, guided.nearest.arc_length)
-            out.vel[i], out.acc[i] = guided.vel, guided.acc
-            self._reached[i] |= guided.distance < 0.1 * self._field.width
+            near = None if np.isnan(self._arc_lengths[i]) else float(self._arc_lengths[i])
+            place = estimates.pos[i] - start[i]
+            if self.on_wings:
+                steered = self._steering.at(place, estimates.vel[i], near)
+                out.pos[i], out.vel[i], out.acc[i] = (
+                    start[i] + steered.pos,
+                    steered.vel,
+                    steered.acc,
+                )
+                nearest, joined = steered.nearest, steered.joined
+            else:
+                guided = self._field.at(place, near)
+                out.vel[i], out.acc[i] = guided.vel, guided.acc
+                nearest, joined = guided.nearest, guided.distance < 0.1 * self._field.width
+            self._advance(i, nearest.arc_length)
+            self._reached[i] |= joined
             if self._reached[i]:
-                self._rms.add(guided.nearest.pos - (estimates.pos[i] - start[i]))
+                self._rms.add(nearest.pos - place)
         if (self._flown < self._distance).any():
             return False
         self.event(t_us, "path_over", rms_m=round(self._rms.value, 4))

@@ -104,6 +104,12 @@ class SplinePath:
         best = int(np.argmin(apart))
         return self.at((index[best] + weight[best]) / _SAMPLES * self.length)
 
+    def largest_bend(self) -> float:
+        """Returns the largest horizontal curvature [1/m]."""
+        first, second = self._curve(self.arc_lengths, 1), self._curve(self.arc_lengths, 2)
+        turn = np.abs(first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0])
+        return float((turn / np.maximum(np.linalg.norm(first[:, :2], axis=1), 1e-6) ** 3).max())
+
     def speeds(self, speed: float, acceleration: float) -> np.ndarray:
         """Speeds (K,) [m/s] at `points` that bends and the ends of an open path allow.
 

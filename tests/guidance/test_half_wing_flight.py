@@ -130,7 +130,7 @@ def test_it_takes_off_in_gusts_and_does_not_fight_the_ground(seed):
         vehicles="phi_tailsitter", gps="rtk", log="none", seed=seed, wind=GUSTS, **INDI
     )
     with xd.Simulation(scenario, agent=agent) as simulation:
-        simulation.run_until(lambda: simulation.state.pos[0, 2] > 1.5, 12.0)
+        simulation.run_until(lambda: simulation.state.pos[0, 2] > 1.5, "in the air", 12.0)
         assert nose(simulation.state.quat[0])[2] > 0.5
 
 

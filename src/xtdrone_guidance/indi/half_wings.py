@@ -32,7 +32,8 @@ from .wrench import measured
 
 # Cut-off of what elevons out of trim add to the force of wings: they push the wrong way first [Hz].
 TRIM_CUT_OFF = 0.15
-MAX_FEEDBACK = 4.0  # largest horizontal acceleration for an error of velocity [m/s^2]
+MAX_FEEDBACK = 6.0  # largest horizontal acceleration for an error of velocity [m/s^2]
+FAST_AIR = 6.0  # airspeed above which that counts, for there wings balloon [m/s]
 MAX_GUST = 2.0  # largest disturbance that is taken off, over the weight
 PITCH_GROWTH = 1.5  # by which gains of pitch grow from hover to fast flight
 MIN_LIFT = 0.05  # smallest vertical force that is asked of the rotors, over the weight
@@ -66,7 +67,8 @@ def _measure_one(
     ix, iy, iz = rotate(quat[0], quat[1], quat[2], quat[3], ideal[0], ideal[1], ideal[2])
     wrench = (x, y, z, flown[3], flown[4], flown[5])
     beyond = (x - ix, y - iy, z - iz)
-    square = air[0] * air[0] + air[1] * air[1] + air[2] * air[2]
+    speed = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
+    ahead = speed * max(air[2], 0.0)  # air from behind, in a descent, works against the slipstream
     slow = 1.0 - math.exp(-2.0 * math.pi * TRIM_CUT_OFF * dt)
     for axis in range(6):
         gain = gains[0] if axis < 3 else gains[1]
@@ -75,7 +77,7 @@ def _measure_one(
     for axis in range(3):
         trim[axis] += slow * (beyond[axis] - trim[axis])
         level[axis] = neutral[3 + axis]
-        reach[axis] = wings.turn[axis] * square
+        reach[axis] = wings.turn[axis] * ahead
         force[axis] = shown[6 + axis] - filters[6 + axis]
         torque[axis] = shown[9 + axis] - filters[9 + axis]
     learn_wind(wings, quat, air, (force[0], force[1], force[2]), dt, vehicle.wind)
@@ -181,8 +183,9 @@ def _fly_one(
 ) -> None:
     """Writes the set-points of one vehicle; see fly_fleet()."""
     quat, weight = estimate.quat, vehicle.mass * GRAVITY
-    _limit_feedback(vehicle, params, estimate.vel)
     ux, uy, uz = air_velocity(vehicle, estimate)
+    if ux * ux + uy * uy + uz * uz > FAST_AIR * FAST_AIR:
+        _limit_feedback(vehicle, params, estimate.vel)
     air = rotate(quat[0], quat[1], quat[2], quat[3], ux, uy, uz)
     gust, square = MAX_GUST * weight, ux * ux + uy * uy + uz * uz
     fx = vehicle.mass * vehicle.sp_acc[0] - clamp(disturbance[0], -gust, gust)
