@@ -13,7 +13,7 @@ from genpy.generate_initpy import write_modules
 from genpy.generator import MsgGenerator, SrvGenerator
 
 SRC = Path(__file__).resolve().parents[1] / "src"
-FROM_ROS = ("std_msgs", "geometry_msgs")  # packages that the definitions depend on
+FROM_ROS = ("std_msgs", "geometry_msgs", "sensor_msgs")  # packages that the definitions depend on
 GENERATORS = {"msg": MsgGenerator, "srv": SrvGenerator}
 
 
@@ -38,11 +38,19 @@ def _system_paths():
     return [path for path in rospkg.get_ros_paths() if Path(path).resolve() != SRC]
 
 
+def _definitions(package: str, system: rospkg.RosPack) -> str:
+    """The folder of a package's messages; Debian has definitions without a package.xml, too."""
+    for path in _system_paths():
+        if (Path(path) / package / "msg").is_dir():
+            return str(Path(path) / package / "msg")
+    return str(Path(system.get_path(package)) / "msg")
+
+
 def generate(out: Path) -> None:
     """Writes one Python package into out for each of these packages."""
     system = rospkg.RosPack(_system_paths())
     own = own_packages()
-    search = {name: [str(Path(system.get_path(name)) / "msg")] for name in FROM_ROS}
+    search = {name: [_definitions(name, system)] for name in FROM_ROS}
     for package in sorted(path.name for path in SRC.iterdir() if _defines(path)):
         root = SRC / package if package in own else Path(system.get_path(package))
         search[package] = [str(root / "msg")]

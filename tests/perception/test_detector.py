@@ -6,39 +6,20 @@ import pytest
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx import TensorProto  # noqa: E402
 
+from constant_network import SIDE, save  # noqa: E402
 from xtdrone_core.command import main  # noqa: E402
 from xtdrone_perception.detection.description import Description, describe  # noqa: E402
 from xtdrone_perception.detection.detector import OWN, Detector  # noqa: E402
 from xtdrone_perception.detection.found import Detections, overlaps, thinned  # noqa: E402
 from xtdrone_perception.errors import PerceptionError  # noqa: E402
 
-SIDE = 64  # of the networks' images [pixels]
-NAMES = {"names": "{0: 'person', 1: 'car'}"}
 # A box in the middle of an image of 200 x 100, whose letterbox has 16 grey pixels above and below.
 BOX, MIDDLE = (16.0, 24.0, 48.0, 40.0), (32.0, 32.0, 32.0, 16.0)
 WANTED = (50.0, 25.0, 150.0, 75.0)
 SCORE = 0.8
 LOGIT = float(np.log(SCORE / (1.0 - SCORE)))
-
-
-def save(path, outputs, metadata=NAMES, shape=(1, 3, SIDE, SIDE), kind=TensorProto.FLOAT):
-    """Writes a network that always gives these arrays."""
-    nodes, ports = [], []
-    for name, array in outputs.items():
-        array = np.asarray(array)
-        nodes.append(helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array)))
-        code = helper.np_dtype_to_tensor_dtype(array.dtype)
-        ports.append(helper.make_tensor_value_info(name, code, array.shape))
-    image = helper.make_tensor_value_info("images", kind, shape)
-    model = helper.make_model(
-        helper.make_graph(nodes, "net", [image], ports), opset_imports=[helper.make_opsetid("", 13)]
-    )
-    model.ir_version = 8
-    helper.set_model_props(model, metadata)
-    path.write_bytes(model.SerializeToString())
-    return path
 
 
 def f4(*rows):

@@ -1,0 +1,255 @@
+"""Markers on ROS topics: images in, poses with covariance out, and a vehicle's landing target."""
+
+import argparse
+import dataclasses
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import rospy
+
+from sensor_models.cameras import CameraParameters
+from xtdrone_dynamics.quaternion import from_matrix, multiply, normalize, rotate
+from xtdrone_mavros.inputs.fields import quat, time_us, xyz
+from xtdrone_ros1 import discovery, node
+from xtdrone_ros1.messages import Fields, Message, ros_class
+
+from ..errors import PerceptionError
+from ..landing.motion import Motion
+from ..landing.tracker import in_world
+from ..markers import detect, pose
+from ..markers.families import Marker
+from ..markers.picture import nested_of
+from . import images
+
+# From the camera's frame (x ahead, y left, z up) to the optical one (x right, y down, z ahead),
+# which images of ROS have.
+_OPTICAL = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
+_BASE = "base_link"
+_KEPT_US = 2_000_000  # for how long poses of the vehicle are kept [us]
+_LATE_US = 500_000  # no pose of the vehicle is so far from an image [us]
+_MOST_FRAMES = 16  # from a camera to its vehicle
+
+Publish = Callable[[Fields], object]
+
+
+class MarkerFinder:
+    """Looks for groups of nested markers in images, once it knows the camera.
+
+    Attributes:
+        camera: That of the images, from its camera_info.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Marker]], library: str = detect.OPENCV) -> None:
+        """Takes the groups, each from its largest marker.
+
+        Raises:
+            PerceptionError: The library does not know a family.
+        """
+        levels: dict[str, int] = {}
+        for group in groups:
+            levels[group[0].family] = max(len(group), levels.get(group[0].family, 1))
+        self.groups = [list(group) for group in groups]
+        self.camera: CameraParameters | None = None
+        self._stddev = pose.CORNER_STDDEV[library]
+        self._detectors = {
+            family: detect.make_detector(family, library, count) for family, count in levels.items()
+        }
+
+    def __call__(self, image: np.ndarray) -> list[tuple[Marker, pose.MarkerPose]]:
+        """Returns the largest marker of each group that an image shows, and the group's pose.
+
+        Args:
+            image: (H, W, 3) or (H, W) uint8.
+        """
+        if self.camera is None:
+            return []
+        seen = {family: found.detect(image) for family, found in self._detectors.items()}
+        out = []
+        for group in self.groups:
+            found = pose.estimate(group, seen[group[0].family], self.camera, self._stddev)
+            if found is not None:
+                out.append((group[0], found))
+        return out
+
+
+def places(header: Fields, found: Sequence[tuple[Marker, pose.MarkerPose]]) -> Fields:
+    """Returns the fields of a vision_msgs/Detection3DArray in the camera's optical frame.
+
+    An id is the number of the largest marker of a group.
+    """
+    turn = np.kron(np.eye(2), _OPTICAL)
+    detections = []
+    for marker, each in found:
+        attitude = from_matrix(*(_OPTICAL @ each.rotation).ravel().tolist())
+        place = {
+            "position": dict(zip("xyz", (_OPTICAL @ each.pos).tolist())),
+            "orientation": dict(zip("xyzw", attitude)),
+        }
+        covariance = (turn @ each.covariance @ turn.T).ravel().tolist()
+        detections.append(
+            {
+                "header": header,
+                "results": [
+                    {
+                        "id": marker.id,
+                        "score": 1.0,
+                        "pose": {"pose": place, "covariance": covariance},
+                    }
+                ],
+                "bbox": {"center": place, "size": {"x": marker.size, "y": marker.size}},
+            }
+        )
+    return {"header": header, "detections": detections}
+
+
+class _Pose(NamedTuple):
+    """Pose of a vehicle."""
+
+    t_us: int
+    pos: np.ndarray  # (3,) [m]
+    quat: np.ndarray  # (4,) xyzw
+
+
+class LandingTarget:
+    """Says where a marker is in a vehicle's local frame; its methods may run in several threads."""
+
+    def __init__(self, publish: Publish, acceleration: float = 0.5) -> None:
+        """Waits for a transform of the camera and poses of the vehicle.
+
+        Args:
+            publish: Called with the fields of a geometry_msgs/PoseStamped.
+            acceleration: Of the target, see Motion.
+        """
+        self._publish, self._acceleration = publish, acceleration
+        self._motion = Motion(acceleration)
+        self._poses: list[_Pose] = []  # a new one at each pose, for the thread of the images
+        self._frames: dict[str, tuple[str, Message]] = {}  # parent and transform of each frame
+
+    def transforms(self, message: Message) -> None:
+        """Takes a tf2_msgs/TFMessage with frames that do not move."""
+        for each in message.transforms:
+            parent = each.header.frame_id.lstrip("/")
+            self._frames[each.child_frame_id.lstrip("/")] = parent, each.transform
+
+    def vehicle_pose(self, message: Message) -> None:
+        """Takes the vehicle's pose in its local frame, a geometry_msgs/PoseStamped."""
+        t_us = time_us(message.header)
+        if self._poses and t_us <= self._poses[-1].t_us:
+            if self._poses[-1].t_us - t_us < _KEPT_US:
+                return
+            self._poses = []  # time began anew
+        place = message.pose
+        new = _Pose(t_us, np.array(xyz(place.position)), np.array(quat(place.orientation)))
+        self._poses = [*(each for each in self._poses if each.t_us >= t_us - _KEPT_US), new]
+
+    def seen(self, t_us: int, frame: str, camera: CameraParameters, found: pose.MarkerPose) -> bool:
+        """Takes the marker's pose in an image, and publishes the landing target.
+
+        Args:
+            t_us: Time of the exposure [us].
+            frame: The camera's optical frame.
+            camera: Its lens.
+            found: Pose in the camera's frame.
+
+        Returns:
+            Whether it was published: not without the camera's place on the vehicle, without poses
+            of the vehicle, or as an outlier.
+        """
+        mounted, vehicle = self._mounted(frame), self._pose_at(t_us)
+        if mounted is None or vehicle is None:
+            return False
+        pos, attitude = mounted
+        x, y, z, w = from_matrix(*_OPTICAL.ravel().tolist())
+        camera = dataclasses.replace(camera, pos=pos, quat=multiply(*attitude, x, y, z, w))
+        place, covariance = in_world(found, camera, vehicle.pos, vehicle.quat)
+        if self._motion.t_us - t_us > _KEPT_US:
+            self._motion = Motion(self._acceleration)
+        if not self._motion.measure(t_us, place, covariance):
+            return False
+        here, _ = self._motion.at(t_us)
+        seconds, rest_us = divmod(t_us, 1_000_000)
+        self._publish(
+            {
+                "header": {"stamp": {"secs": seconds, "nsecs": rest_us * 1000}, "frame_id": "map"},
+                "pose": {"position": dict(zip("xyz", here.tolist())), "orientation": {"w": 1.0}},
+            }
+        )
+        return True
+
+    def _mounted(
+        self, frame: str
+    ) -> tuple[tuple[float, float, float], tuple[float, float, float, float]] | None:
+        """Position [m] and attitude xyzw of a frame in the vehicle's; None while not known."""
+        frame = frame.lstrip("/")
+        pos, attitude = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)
+        for _ in range(_MOST_FRAMES):
+            if frame.rpartition("/")[2] == _BASE:
+                return pos, attitude
+            if frame not in self._frames:
+                return None
+            frame, transform = self._frames[frame]
+            turn, moved = quat(transform.rotation), xyz(transform.translation)
+            x, y, z = rotate(*turn, *pos)
+            pos = x + moved[0], y + moved[1], z + moved[2]
+            attitude = multiply(*turn, *attitude)
+        return None
+
+    def _pose_at(self, t_us: int) -> _Pose | None:
+        """The vehicle's pose at a time, between two messages or that of the nearest."""
+        poses = self._poses
+        if not poses or min(abs(each.t_us - t_us) for each in poses) > _LATE_US:
+            return None
+        before = [each for each in poses if each.t_us <= t_us]
+        after = [each for each in poses if each.t_us > t_us]
+        if not before or not after:
+            return before[-1] if before else after[0]
+        a, b = before[-1], after[0]
+        share = (t_us - a.t_us) / (b.t_us - a.t_us)
+        other = b.quat if a.quat @ b.quat >= 0.0 else -b.quat
+        mean = normalize(*((1.0 - share) * a.quat + share * other))
+        return _Pose(t_us, (1.0 - share) * a.pos + share * b.pos, np.array(mean))
+
+
+def run(args: argparse.Namespace) -> None:
+    """Runs the node from start to end.
+
+    Raises:
+        PerceptionError: There are no such markers, or an image or camera that it does not take.
+    """
+    finder = MarkerFinder([nested_of(text) for text in args.marker], args.library)
+    node.require_master()
+    node.start("markers", disable_rostime=True)
+    out = args.out or images.beside(args.image, "markers")
+    publish = images.publisher(out, "vision_msgs/Detection3DArray")
+    target = _target(args.land) if args.land else None
+    info: deque[Message] = deque(maxlen=1)
+    topic = args.camera_info or images.beside(args.image, "camera_info")
+    rospy.Subscriber(topic, ros_class("sensor_msgs/CameraInfo"), info.append, queue_size=1)
+
+    def use(message: Message) -> None:
+        if info:
+            finder.camera = images.camera_of(info.pop())
+        found = finder(images.pixels(message))
+        publish(places(images.header(message), found))
+        for marker, each in found:
+            if target and finder.camera and marker == finder.groups[0][0]:
+                frame = message.header.frame_id
+                target.seen(time_us(message.header), frame, finder.camera, each)
+
+    images.follow(args.image, use, args.rate)
+    if finder.camera is None:
+        raise PerceptionError(f"no {topic} came: give --camera_info")
+
+
+def _target(vehicle: str) -> LandingTarget:
+    """The landing target of a vehicle, from and to its MAVROS."""
+    mavros = discovery.mavros(vehicle)
+    kind = "geometry_msgs/PoseStamped"
+    target = LandingTarget(images.publisher(f"{mavros}/landing_target/pose", kind))
+    rospy.Subscriber("/tf_static", ros_class("tf2_msgs/TFMessage"), target.transforms)
+    rospy.Subscriber(
+        f"{mavros}/local_position/pose", ros_class(kind), target.vehicle_pose, queue_size=20
+    )
+    return target
