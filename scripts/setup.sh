@@ -72,7 +72,10 @@ if [ -n "$cache" ]; then
             -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
     fi
 fi
-installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+# The packages that are installed before this, one a line; asked for once.
+before=$'\n'$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' 2>/dev/null \
+    | sed -n 's/ installed$//p' || true)$'\n'
+installed() { [[ $before == *$'\n'"$1"$'\n'* ]]; }
 offered() { apt-cache "${sources[@]}" show "$1" >/dev/null 2>&1; }
 has_ros() { command -v roslaunch >/dev/null; }
 has_venv() { /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null; }
@@ -243,7 +246,7 @@ fi
 learning_job=
 if [ "$with_learning" -eq 1 ]; then
     learning_key=$(hash_of requirements*.txt pyproject.toml /usr/bin/python3)
-    if ! stamped learning "$learning_key" || ! .venv/bin/python -c 'import torch' 2>/dev/null; then
+    if ! stamped learning "$learning_key" || ! compgen -G '.venv/lib/python3*/site-packages/torch/__init__.py' >/dev/null; then
         learning &
         learning_job=$!
     fi

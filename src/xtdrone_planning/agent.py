@@ -38,6 +38,26 @@ def read_goals(text: str) -> np.ndarray:
     return goals
 
 
+def make_pilot(planner: str, limits: Limits, resolution: float, map_size: float) -> Pilot:
+    """Returns a Pilot with a planner, an unknown map of square ground and its distance field.
+
+    Args:
+        planner: A name, or module:Class.
+        limits: What it keeps within.
+        resolution: Side of a voxel [m].
+        map_size: Side of the map [m].
+
+    Raises:
+        XtdroneError: There is no such planner, or the heights of the limits are none.
+    """
+    low, high = limits.low, limits.high
+    if high <= low:
+        raise PlanningError(f"high {high:g} m is not allowed: give more than low, {low:g} m")
+    voxels = VoxelMap((map_size, map_size, max(high - low, 4.0) + 6.0), resolution)
+    field = DistanceField(_WINDOW, resolution, max(_REACH, limits.clearance + 2.0 * resolution))
+    return Pilot(PLANNERS.load(planner)(), limits, voxels, field)
+
+
 class NavigateAgent(SeeingAgent):
     """Take-off, a flight to goals between obstacles that only the sensors have seen, landing.
 
@@ -86,15 +106,9 @@ class NavigateAgent(SeeingAgent):
         Raises:
             XtdroneError: More than one vehicle, no such planner, or a goal that cannot be read.
         """
-        if high <= low:
-            raise PlanningError(f"high {high:g} m is not allowed: give more than low, {low:g} m")
         self._goals = read_goals(goal)
-        voxels = VoxelMap((map_size, map_size, max(high - low, 4.0) + 6.0), resolution)
-        field = DistanceField(_WINDOW, resolution, max(_REACH, clearance + 2.0 * resolution))
         limits = Limits(speed, acceleration, radius, clearance, low, high)
-        super().__init__(
-            n, height, Pilot(PLANNERS.load(planner)(), limits, voxels, field), on_event
-        )
+        super().__init__(n, height, make_pilot(planner, limits, resolution, map_size), on_event)
         self._patience_us = round(patience * 1e6)
         self._index, self._reached = 0, 0
 

@@ -129,6 +129,8 @@ class Pilot(Memory):
                 self._hold(t_us, f"no image for {(t_us - newest_us) * 1e-6:.1f} s")
             elif self.goal is not None:
                 self._plan(t_us, pos)
+            else:
+                self.reason, self.held_us = "", -1
             self._look(t_us)
         return self.flown.since(t_us)
 

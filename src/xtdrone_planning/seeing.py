@@ -74,6 +74,11 @@ class SeeingAgent(FlightAgent):
         self._truth = _Truth()
         flight.observers += [self._sight, self._truth]
 
+    @property
+    def sight(self) -> Sight | None:
+        """What it sees by; None before it was given."""
+        return self._sight
+
     def see_by(self, sight: Sight) -> None:
         """Sees by readings that come from elsewhere, as a ROS node has them."""
         self._sight = sight

@@ -16,7 +16,7 @@ from .errors import PlanningError
 from .maps.voxel_map import VoxelMap
 
 KINDS = ("depth", "lidar")  # of readings that become a map
-_OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])  # to x forward, y left
+OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])  # to x forward, y left
 _KEPT_US = 1_000_000  # poses are kept for so long [us]
 
 
@@ -105,7 +105,7 @@ class Sight(Observer):
         camera = sensor["parameters"][0]
         place, turn = _mounted(camera, pos, matrix)
         lens = [camera[key] for key in ("fx", "fy", "cx", "cy", "near", "far")]
-        self._voxels.insert_depth(reading.data["depth"], lens, place, turn @ _OPTICAL)
+        self._voxels.insert_depth(reading.data["depth"], lens, place, turn @ OPTICAL)
 
     def _insert_scan(
         self, reading: Reading, sensor: SensorDescription, pos: np.ndarray, matrix: np.ndarray

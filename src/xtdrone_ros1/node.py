@@ -144,6 +144,7 @@ def main(name: str, run: Callable[[], int | None]) -> int:
     """Calls run() and returns its status or 0; errors are printed as one line, with status 1."""
     parent.end_with_launch()
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the imports are over
         return run() or 0
     except KeyboardInterrupt:  # and rospy.ROSInterruptException, which is one
         return 130

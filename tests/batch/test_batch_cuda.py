@@ -93,9 +93,9 @@ def taken(device):
     batch = xd.BatchSimulation("iris@0,0,2; iris@3,0.4,2", 2, device=device, seed=5,
                                scenes=Scenes(objects.copy(), bounds, (wedge,)),
                                randomisation=xd.Randomisation(yaw=0.1, vel=1.0))
-    camera = CameraParameters.pinhole(12, 9, 1.2)
+    camera = CameraParameters.pinhole(8, 4, 1.2)
     clear = batch.add_camera(camera, channels=CHANNELS, vehicle=0)
-    noisy = batch.add_camera(CameraParameters.pinhole(8, 6, 1.2, noise_stddev=0.01), vehicle=0,
+    noisy = batch.add_camera(CameraParameters.pinhole(8, 4, 1.2, noise_stddev=0.01), vehicle=0,
                              channels=("depth", "image"), seed=1)
     beams = LidarParameters((0, 0, 0.1), (0, 0, 0, 1), 10.0, 0.0, 0.0, 8, -0.5, 0.5, 4, -0.3, 0.1,
                             0.2, 40.0, 0.0, 0.01, 0.0)
@@ -106,7 +106,7 @@ def taken(device):
     found |= {f"noisy {name}": np.array(array) for name, array in noisy.images._asdict().items()
               if array is not None}
     found["ranges"] = np.array(lidar.scan().ranges)
-    batch.scenes.objects["pos"][:, 1, 2] += 0.3
+    batch.scenes.objects["pos"][:, 1, 2] += 1.0
     batch.rays.invalidate()
     clear.capture(np.array([1]))
     found["moved"] = np.array(clear.images.depth)

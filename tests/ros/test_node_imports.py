@@ -25,3 +25,15 @@ def test_a_node_loads_what_it_uses(node, never):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+NODES = [path for path in SRC.glob("*/nodes/*") if path.is_file() and not path.suffix]
+
+
+@pytest.mark.parametrize("node", sorted(NODES), ids=lambda path: path.name)
+def test_an_interrupt_during_the_imports_of_a_node_makes_no_traceback(node):
+    """A launch that ends may interrupt a node that has only begun."""
+    text = node.read_text()
+    imports = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
+    assert imports[0] == "import signal"
+    assert text.index("signal.signal(signal.SIGINT, signal.SIG_DFL)") < text.index(imports[1])

@@ -110,10 +110,11 @@ class PrecisionLandings(Memory):
         """Goes on with all landings; call it each step."""
         if self._clock.any_due(TARGETS_US):
             self.targets.step(self._clock.due(TARGETS_US))
-        lands = self._landings["stage"] != Stage.OFF
-        if lands.any() and self._clock.any_due(PERIOD_US):
-            for i in np.flatnonzero(lands & self._clock.due(PERIOD_US)):
-                self._step(int(i))
+        if self._clock.any_due(PERIOD_US):
+            lands = self._landings["stage"] != Stage.OFF
+            if lands.any():
+                for i in np.flatnonzero(lands & self._clock.due(PERIOD_US)):
+                    self._step(int(i))
 
     def _step(self, i: int) -> None:
         status, landing = self._status[i], self._landings[i]

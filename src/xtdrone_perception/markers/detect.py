@@ -1,5 +1,6 @@
 """Detection of markers in an image: corners of each that is seen."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -128,9 +129,8 @@ class AprilTagDetector:
             raise PerceptionError(
                 f"the library apriltag does not know {family}: give {names}, or the library opencv"
             )
-        library: Any = require("pupil_apriltags", "pupil-apriltags", "the library apriltag")
         self._family = family
-        self._detector = library.Detector(families=family, nthreads=1, quad_decimate=1.0)
+        self._detector = _apriltag_detector(family)
 
     def detect(self, image: np.ndarray) -> list[Seen]:
         """Returns what is seen in an image (H, W) or (H, W, 3) uint8, by number."""
@@ -140,6 +140,13 @@ class AprilTagDetector:
             if tag.hamming <= _MOST_WRONG_BITS
         ]
         return sorted(found, key=lambda seen: seen.id)
+
+
+@functools.cache
+def _apriltag_detector(family: str) -> Any:  # of a library without types
+    """Returns the library's detector of a family, one for all: it does not always end cleanly."""
+    library: Any = require("pupil_apriltags", "pupil-apriltags", "the library apriltag")
+    return library.Detector(families=family, nthreads=1, quad_decimate=1.0)
 
 
 def check_nested(markers: Sequence[Marker]) -> None:

@@ -1,0 +1,1 @@
+"""Goals, depth images and maps as messages of ROS 1."""

@@ -1,0 +1,105 @@
+"""The Agent that takes goals one by one: on a vehicle that meets its set-points exactly."""
+
+import numpy as np
+import pytest
+
+from xtdrone_core import Estimates, Mode
+from xtdrone_planning.errors import PlanningError
+from xtdrone_planning.goals import GoalAgent
+from xtdrone_planning.planners.planner import Limits
+
+LIMITS = Limits(2.0, 4.0, 0.45, 0.9, 1.0, 3.5)
+STEP_US = 20_000
+
+
+class Eyes:
+    """A Sight to which everything was shown before."""
+
+    newest_us = 0
+
+    def take(self, t_us, estimates):
+        self.newest_us = t_us
+        return 0
+
+
+def vehicle(**options):
+    """An Agent in a known empty room with a block of 2 m at (6, 0), and what it has said."""
+    states, events = [], []
+    agent = GoalAgent(
+        LIMITS,
+        map_size=30.0,
+        on_event=lambda t_us, name, **values: events.append((name, values)),
+        on_state=states.append,
+        **options,
+    )
+    voxels = agent.pilot.voxels
+    voxels.cells.fill(-4)
+    place = np.mgrid[5.05:7.0:0.1, -0.95:1.0:0.1, 0.05:4.0:0.1].reshape(3, -1).T
+    x, y, z = (np.floor(place / voxels.resolution).astype(int) % voxels.shape).T
+    voxels.cells[x, y, z] = 9
+    agent.see_by(Eyes())
+    return agent, states, events
+
+
+def fly(agent, seconds=60.0, at=lambda t_us: None):
+    """Flies until it is done; at(t_us) may return the mode in which it is then."""
+    pos, vel, mode, armed = np.zeros((1, 3)), np.zeros((1, 3)), Mode.OFFBOARD, True
+    quat, still = np.array([[0.0, 0.0, 0.0, 1.0]]), np.zeros((1, 3))
+    for t_us in range(STEP_US, round(seconds * 1e6), STEP_US):
+        mode = at(t_us) or mode
+        estimates = Estimates(
+            t_us, pos.copy(), quat, vel.copy(), still, np.array([armed]), np.array([not armed]),
+            np.array([mode]), np.array([True]),
+        )  # fmt: skip
+        out = agent.step(t_us, estimates)
+        if np.isfinite(out.pos).all():
+            pos, vel = out.pos.copy(), np.nan_to_num(out.vel)
+        if out.mode[0] == Mode.LAND:
+            mode, armed = Mode.LAND, False
+        if agent.done:
+            break
+    return pos[0]
+
+
+def test_goals_are_reached_given_up_and_answered():
+    agent, states, events = vehicle(count=2, patience=1.0)
+    agent.fly_to(np.array([8.0, 2.5, 2.0]), yaw=1.0)
+
+    def ask(t_us):
+        if agent.answered == 1 and agent.pilot.goal is None and "6,0,2" not in states[-1]:
+            agent.fly_to(np.array([6.0, 0.0, 2.0]))  # in the block
+
+    fly(agent, at=ask)
+    assert agent.done and (agent.reached, agent.answered) == (1, 2)
+    assert agent.goals_reached() == {"goals": (1, 2)}
+    assert states[:4] == ["on the ground", "hovering", "flying to 8,2.5,2", "reached 8,2.5,2"]
+    in_it = "the goal is in an obstacle, or too close to one"
+    assert states[4:] == ["flying to 6,0,2", f"held: {in_it}", f"given up 6,0,2: {in_it}"]
+    assert [values["reached"] for name, values in events if name == "goal"] == [True, False]
+    assert ("held", {"reason": in_it}) in events
+
+
+def test_it_hovers_without_a_goal_and_says_when_it_is_blind_or_taken_over():
+    agent, states, _ = vehicle()
+    agent.see_by(eyes := Eyes())
+    take = eyes.take
+
+    def at(t_us):
+        eyes.take = take if not 10e6 < t_us < 12e6 else lambda t_us, estimates: 0
+        return Mode.POSCTL if 14e6 < t_us < 15e6 else Mode.OFFBOARD
+
+    assert fly(agent, 16.0, at) == pytest.approx([0.0, 0.0, 2.0])
+    said = [state for state in states if not state.startswith("held: no image for")]
+    assert said == ["on the ground", "hovering", "hovering", "not in OFFBOARD", "hovering"]
+    assert len(states) > len(said)
+
+
+@pytest.mark.parametrize(
+    "goal, message",
+    [([1.0, 2.0, 9.0], "goal 1,2,9 is not allowed: give a height of 1 to 3.5 m"),
+     ([np.nan, 2.0, 2.0], "goal nan,2,2 is not allowed: give x, y, z in metres")],
+)  # fmt: skip
+def test_goals_that_are_no_places_are_refused(goal, message):
+    agent, _, _ = vehicle()
+    with pytest.raises(PlanningError, match=message):
+        agent.fly_to(np.array(goal))
