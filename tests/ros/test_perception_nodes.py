@@ -233,8 +233,8 @@ def test_a_marker_becomes_a_pose_and_a_landing_target():
     target = markers.LandingTarget(targets.append)
     seen = (11_050_000, FRAME, finder.camera, found)
     assert not target.seen(*seen)  # neither the camera's place nor the vehicle's pose
-    target.transforms(static("iris_0/base_link", "iris_0/arm", MOUNT, (0, 0, 0, 1)))
-    target.transforms(static("iris_0/arm", FRAME, (0, 0, 0), DOWN))
+    target.frames.add(static("iris_0/base_link", "iris_0/arm", MOUNT, (0, 0, 0, 1)))
+    target.frames.add(static("iris_0/arm", FRAME, (0, 0, 0), DOWN))
     target.vehicle_pose(stamped(11_000_000, (0.0, *POS[1:]), QUAT))
     # Half of the way is flown at the exposure.
     target.vehicle_pose(stamped(11_100_000, (2.0, *POS[1:]), QUAT))

@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 import rospy
+from scipy.spatial.transform import Rotation
 
 from sensor_models.cameras import CameraParameters
-from xtdrone_dynamics.quaternion import from_matrix, multiply, normalize, rotate
+from xtdrone_dynamics.quaternion import normalize
 from xtdrone_mavros.inputs.fields import quat, time_us, xyz
 from xtdrone_ros1 import discovery, node
+from xtdrone_ros1.frames import Frames
 from xtdrone_ros1.messages import Fields, Message, ros_class
 
 from ..errors import PerceptionError
@@ -26,10 +28,8 @@ from . import images
 # From the camera's frame (x ahead, y left, z up) to the optical one (x right, y down, z ahead),
 # which images of ROS have.
 _OPTICAL = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
-_BASE = "base_link"
 _KEPT_US = 2_000_000  # for how long poses of the vehicle are kept [us]
 _LATE_US = 500_000  # no pose of the vehicle is so far from an image [us]
-_MOST_FRAMES = 16  # from a camera to its vehicle
 
 Publish = Callable[[Fields], object]
 
@@ -82,7 +82,7 @@ def places(header: Fields, found: Sequence[tuple[Marker, pose.MarkerPose]]) -> F
     turn = np.kron(np.eye(2), _OPTICAL)
     detections = []
     for marker, each in found:
-        attitude = from_matrix(*(_OPTICAL @ each.rotation).ravel().tolist())
+        attitude = Rotation.from_matrix(_OPTICAL @ each.rotation).as_quat().tolist()
         place = {
             "position": dict(zip("xyz", (_OPTICAL @ each.pos).tolist())),
             "orientation": dict(zip("xyzw", attitude)),
@@ -113,7 +113,11 @@ class _Pose(NamedTuple):
 
 
 class LandingTarget:
-    """Says where a marker is in a vehicle's local frame; its methods may run in several threads."""
+    """Says where a marker is in a vehicle's local frame; its methods may run in several threads.
+
+    Attributes:
+        frames: Take what /tf_static says.
+    """
 
     def __init__(self, publish: Publish, acceleration: float = 0.5) -> None:
         """Waits for a transform of the camera and poses of the vehicle.
@@ -125,13 +129,7 @@ class LandingTarget:
         self._publish, self._acceleration = publish, acceleration
         self._motion = Motion(acceleration)
         self._poses: list[_Pose] = []  # a new one at each pose, for the thread of the images
-        self._frames: dict[str, tuple[str, Message]] = {}  # parent and transform of each frame
-
-    def transforms(self, message: Message) -> None:
-        """Takes a tf2_msgs/TFMessage with frames that do not move."""
-        for each in message.transforms:
-            parent = each.header.frame_id.lstrip("/")
-            self._frames[each.child_frame_id.lstrip("/")] = parent, each.transform
+        self.frames = Frames()
 
     def vehicle_pose(self, message: Message) -> None:
         """Takes the vehicle's pose in its local frame, a geometry_msgs/PoseStamped."""
@@ -157,12 +155,12 @@ class LandingTarget:
             Whether it was published: not without the camera's place on the vehicle, without poses
             of the vehicle, or as an outlier.
         """
-        mounted, vehicle = self._mounted(frame), self._pose_at(t_us)
+        mounted, vehicle = self.frames.on_body(frame), self._pose_at(t_us)
         if mounted is None or vehicle is None:
             return False
-        pos, attitude = mounted
-        x, y, z, w = from_matrix(*_OPTICAL.ravel().tolist())
-        camera = dataclasses.replace(camera, pos=pos, quat=multiply(*attitude, x, y, z, w))
+        pos, turn = mounted
+        x, y, z, w = (turn * Rotation.from_matrix(_OPTICAL)).as_quat().tolist()
+        camera = dataclasses.replace(camera, pos=tuple(pos.tolist()), quat=(x, y, z, w))
         place, covariance = in_world(found, camera, vehicle.pos, vehicle.quat)
         if self._motion.t_us - t_us > _KEPT_US:
             self._motion = Motion(self._acceleration)
@@ -177,24 +175,6 @@ class LandingTarget:
             }
         )
         return True
-
-    def _mounted(
-        self, frame: str
-    ) -> tuple[tuple[float, float, float], tuple[float, float, float, float]] | None:
-        """Position [m] and attitude xyzw of a frame in the vehicle's; None while not known."""
-        frame = frame.lstrip("/")
-        pos, attitude = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)
-        for _ in range(_MOST_FRAMES):
-            if frame.rpartition("/")[2] == _BASE:
-                return pos, attitude
-            if frame not in self._frames:
-                return None
-            frame, transform = self._frames[frame]
-            turn, moved = quat(transform.rotation), xyz(transform.translation)
-            x, y, z = rotate(*turn, *pos)
-            pos = x + moved[0], y + moved[1], z + moved[2]
-            attitude = multiply(*turn, *attitude)
-        return None
 
     def _pose_at(self, t_us: int) -> _Pose | None:
         """The vehicle's pose at a time, between two messages or that of the nearest."""
@@ -248,7 +228,7 @@ def _target(vehicle: str) -> LandingTarget:
     mavros = discovery.mavros(vehicle)
     kind = "geometry_msgs/PoseStamped"
     target = LandingTarget(images.publisher(f"{mavros}/landing_target/pose", kind))
-    rospy.Subscriber("/tf_static", ros_class("tf2_msgs/TFMessage"), target.transforms)
+    rospy.Subscriber("/tf_static", ros_class("tf2_msgs/TFMessage"), target.frames.add)
     rospy.Subscriber(
         f"{mavros}/local_position/pose", ros_class(kind), target.vehicle_pose, queue_size=20
     )

@@ -8,7 +8,8 @@ from scipy.spatial.transform import Rotation
 
 from xtdrone_core import Reading
 from xtdrone_core.state import SensorDescription
-from xtdrone_mavros.inputs.fields import quat, time_us, xyz
+from xtdrone_mavros.inputs.fields import time_us
+from xtdrone_ros1.frames import Frames
 from xtdrone_ros1.messages import Message
 
 from ..errors import PlanningError
@@ -46,34 +47,6 @@ def depth_of(message: Message, nan_is_far: bool = False) -> np.ndarray:
     if nan_is_far:
         depth[np.isnan(depth)] = np.inf
     return depth
-
-
-class Frames:
-    """Fixed frames of a vehicle, as /tf_static tells them."""
-
-    def __init__(self) -> None:
-        self._parents: dict[str, tuple[str, np.ndarray, Rotation]] = {}
-
-    def add(self, message: Message) -> None:
-        """Takes a tf2_msgs/TFMessage."""
-        for row in message.transforms:
-            turn = Rotation.from_quat(quat(row.transform.rotation))
-            place = np.array(xyz(row.transform.translation))
-            self._parents[row.child_frame_id.lstrip("/")] = (
-                row.header.frame_id.lstrip("/"), place, turn,
-            )  # fmt: skip
-
-    def on_body(self, frame: str) -> tuple[np.ndarray, Rotation] | None:
-        """Returns place (3,) [m] and axes of a frame in base_link; None while it is unknown."""
-        frame, place, turn = frame.lstrip("/"), np.zeros(3), Rotation.identity()
-        for _ in range(len(self._parents) + 1):
-            if frame.rpartition("/")[2] == "base_link":
-                return place, turn
-            if frame not in self._parents:
-                return None
-            frame, offset, axes = self._parents[frame]
-            place, turn = offset + axes.apply(place), axes * turn
-        return None
 
 
 class DepthTopic:
