@@ -233,12 +233,14 @@ def test_a_marker_becomes_a_pose_and_a_landing_target():
     target = markers.LandingTarget(targets.append)
     seen = (11_050_000, FRAME, finder.camera, found)
     assert not target.seen(*seen)  # neither the camera's place nor the vehicle's pose
+    assert "no base_link above 'iris_0/camera_optical'" in target.missing(FRAME)
     target.frames.add(static("iris_0/base_link", "iris_0/arm", MOUNT, (0, 0, 0, 1)))
     target.frames.add(static("iris_0/arm", FRAME, (0, 0, 0), DOWN))
+    assert "no local_position/pose" in target.missing(FRAME)
     target.vehicle_pose(stamped(11_000_000, (0.0, *POS[1:]), QUAT))
     # Half of the way is flown at the exposure.
     target.vehicle_pose(stamped(11_100_000, (2.0, *POS[1:]), QUAT))
-    assert target.seen(*seen)
+    assert target.seen(*seen) and not target.missing(FRAME)
     place = targets[0]["pose"]["position"]
     # Ahead is north; to the right is east.
     assert np.allclose((place["x"], place["y"], place["z"]), (2.0, 2.6, 0.0), atol=0.07)

@@ -17,7 +17,6 @@ from xtdrone_ros1 import discovery, node
 from xtdrone_ros1.frames import Frames
 from xtdrone_ros1.messages import Fields, Message, ros_class
 
-from ..errors import PerceptionError
 from ..landing.motion import Motion
 from ..landing.tracker import in_world
 from ..markers import detect, pose
@@ -29,6 +28,7 @@ from . import images
 # which images of ROS have.
 _OPTICAL = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 _KEPT_US = 2_000_000  # for how long poses of the vehicle are kept [us]
+_WARN_S = 10.0  # between two warnings of what is missing [s, wall]
 _LATE_US = 500_000  # no pose of the vehicle is so far from an image [us]
 
 Publish = Callable[[Fields], object]
@@ -176,6 +176,12 @@ class LandingTarget:
         )
         return True
 
+    def missing(self, frame: str) -> str:
+        """Returns in words what it needs in order to place what a camera of this frame sees."""
+        if self.frames.on_body(frame) is None:
+            return f"no base_link above '{frame}' on /tf_static"
+        return "" if self._poses else "no local_position/pose of the vehicle"
+
     def _pose_at(self, t_us: int) -> _Pose | None:
         """The vehicle's pose at a time, between two messages or that of the nearest."""
         poses = self._poses
@@ -196,7 +202,7 @@ def run(args: argparse.Namespace) -> None:
     """Runs the node from start to end.
 
     Raises:
-        PerceptionError: There are no such markers, or an image or camera that it does not take.
+        PerceptionError: There are no such markers, or an image or camera comes that it cannot take.
     """
     finder = MarkerFinder([nested_of(text) for text in args.marker], args.library)
     node.require_master()
@@ -213,14 +219,15 @@ def run(args: argparse.Namespace) -> None:
             finder.camera = images.camera_of(info.pop())
         found = finder(images.pixels(message))
         publish(places(images.header(message), found))
+        frame = message.header.frame_id
+        lacks = target.missing(frame) if target else ""
+        if lacks or finder.camera is None:
+            rospy.logwarn_throttle(_WARN_S, lacks or f"no {topic}: nothing is found")
         for marker, each in found:
             if target and finder.camera and marker == finder.groups[0][0]:
-                frame = message.header.frame_id
                 target.seen(time_us(message.header), frame, finder.camera, each)
 
     images.follow(args.image, use, args.rate)
-    if finder.camera is None:
-        raise PerceptionError(f"no {topic} came: give --camera_info")
 
 
 def _target(vehicle: str) -> LandingTarget:
