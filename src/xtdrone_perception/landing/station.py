@@ -22,6 +22,7 @@ class LandingMarker(Station):
         "the vehicles' cameras look for this landing target, nested markers from the largest to "
         "the smallest with the size of the largest [m]: tag36h11:0,1,2:0.8",
         metavar="FAMILY:ID,...:SIZE",
+        unset="none",
     )
     marker_library: str = option(
         "opencv", "what finds them; apriltag is that of AprilTag's authors", choices=LIBRARIES
