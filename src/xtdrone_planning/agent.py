@@ -14,6 +14,7 @@ from .maps.distance_field import DistanceField
 from .maps.voxel_map import VoxelMap
 from .pilot import Pilot
 from .planners.planner import PLANNERS, Limits
+from .progress import Progress
 from .seeing import SeeingAgent
 
 _NEAR = 0.4  # a vehicle at rest so near is at its goal [m]
@@ -126,12 +127,12 @@ class NavigateAgent(SeeingAgent):
 
     def fly_on(self, t_us: int, estimates: Estimates) -> bool:
         """Returns True at the last goal, or when it gives up."""
-        pilot = self.pilot
         if self._is_there(t_us, estimates.pos[0]):
             self._reached += 1
             return self._next_goal(t_us, True)
-        if pilot.held_us >= 0 and t_us - pilot.held_us > self._patience_us:
-            self.event(t_us, "given_up", reason=pilot.reason)
+        reason = self.stuck(t_us, estimates, self._patience_us)
+        if reason:
+            self.event(t_us, "given_up", reason=reason)
             return self._next_goal(t_us, False)
         return False
 
@@ -153,5 +154,6 @@ class NavigateAgent(SeeingAgent):
         if self._index + 1 == len(self._goals):
             return True
         self._index += 1
+        self._progress = Progress()
         self.pilot.goal = self._goals[self._index]
         return False

@@ -10,6 +10,7 @@ from xtdrone_core.modes import Mode
 from .agent import make_pilot
 from .errors import PlanningError
 from .planners.planner import Limits
+from .progress import Progress
 from .seeing import SeeingAgent
 
 _NEAR = 0.4  # a vehicle at rest so near is at its goal [m]
@@ -112,6 +113,7 @@ class GoalAgent(SeeingAgent):
         """Goes to what was asked for; returns True to land, or when somebody else has landed."""
         if estimates.mode[0] != Mode.OFFBOARD:
             self._say(_NOT_OURS)
+            self._progress = Progress()
             return bool(estimates.landed[0] and not estimates.armed[0])
         pilot = self.pilot
         if self._asked is not None:
@@ -123,9 +125,9 @@ class GoalAgent(SeeingAgent):
             pilot.look = self._heading
             self.reached += 1
             self._answer(t_us, True, f"reached {_words(pilot.goal)}")
-        elif pilot.held_us >= 0 and t_us - pilot.held_us > self._patience_us:
-            self.event(t_us, "given_up", reason=pilot.reason)
-            self._answer(t_us, False, f"given up {_words(pilot.goal)}: {pilot.reason}")
+        elif reason := self.stuck(t_us, estimates, self._patience_us):
+            self.event(t_us, "given_up", reason=reason)
+            self._answer(t_us, False, f"given up {_words(pilot.goal)}: {reason}")
         elif pilot.held_us >= 0:
             self._say(f"{_HELD}{pilot.reason}")
         else:
@@ -141,6 +143,7 @@ class GoalAgent(SeeingAgent):
 
     def _go(self, t_us: int) -> None:
         self.pilot.held_us, self.pilot.reason, self._said = -1, "", ""
+        self._progress = Progress()
         self.event(t_us, "flying_to", goal=[round(float(x), 2) for x in self.pilot.goal])
         self._say(f"flying to {_words(self.pilot.goal)}")
 

@@ -13,9 +13,11 @@ from xtdrone_core.runs import run_folder
 
 from .errors import PlanningError
 from .pilot import Pilot
+from .progress import Progress
 from .sight import Sight
 
 _MAP = "map.npz"
+_WANDERS = 5  # times the patience for which a vehicle may fly and not come nearer
 
 
 class SeeingAgent(FlightAgent):
@@ -30,6 +32,7 @@ class SeeingAgent(FlightAgent):
     MEMORY: ClassVar[tuple[str, ...]] = (
         *FlightAgent.MEMORY,
         "pilot",
+        "_progress",
         "_said",
         "_begun_us",
         "_ended_us",
@@ -47,6 +50,7 @@ class SeeingAgent(FlightAgent):
             raise PlanningError(f"n = {n} is not allowed: give one vehicle")
         super().__init__(n, height, on_event=on_event)
         self.pilot = pilot
+        self._progress = Progress()
         self._said = ""  # the last reason that was reported
         self._begun_us, self._ended_us = 0, 0  # when it began and ended to fly by sight [us]
         self._sight: Sight | None = None
@@ -73,6 +77,16 @@ class SeeingAgent(FlightAgent):
         assert self._sight is not None
         self._truth = _Truth()
         flight.observers += [self._sight, self._truth]
+
+    def stuck(self, t_us: int, estimates: Estimates, patience_us: int) -> str:
+        """Returns why the goal is to be given up, or "".
+
+        It has held for a time [us], or has flown five times as long without coming nearer.
+        """
+        pilot = self.pilot
+        if pilot.held_us >= 0 and t_us - pilot.held_us > patience_us:
+            return pilot.reason
+        return self._progress.wandering(t_us, estimates.pos[0], pilot.goal, _WANDERS * patience_us)
 
     @property
     def sight(self) -> Sight | None:

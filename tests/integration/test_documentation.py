@@ -176,7 +176,9 @@ def of_later_pages():
     """Commands of the pages whose blocks are long, but for those with files of the reader's."""
     for case in command_lines(page for page in PAGES if page.stem != FIRST):
         (words,) = case.values
-        files = [word for word in words[1:] if Path(word).suffix in (".sdf", ".yaml", ".plan")]
+        files = [
+            word for word in words[1:] if Path(word).suffix in (".sdf", ".world", ".yaml", ".plan")
+        ]
         theirs = re.search("my_|--out|~/|[$|]", " ".join(words))
         if words[0] == "xtdrone" and not theirs and all((ROOT / file).exists() for file in files):
             yield case

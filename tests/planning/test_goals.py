@@ -22,6 +22,12 @@ class Eyes:
         return 0
 
 
+def occupy(voxels, places):
+    """Makes places (3, ...) [m] obstacles."""
+    numbers = np.floor(places.reshape(3, -1).T / voxels.resolution).astype(int)
+    voxels.cells[tuple((numbers % voxels.shape).T)] = 9
+
+
 def vehicle(**options):
     """An Agent in a known empty room with a block of 2 m at (6, 0), and what it has said."""
     states, events = [], []
@@ -34,9 +40,7 @@ def vehicle(**options):
     )
     voxels = agent.pilot.voxels
     voxels.cells.fill(-4)
-    place = np.mgrid[5.05:7.0:0.1, -0.95:1.0:0.1, 0.05:4.0:0.1].reshape(3, -1).T
-    x, y, z = (np.floor(place / voxels.resolution).astype(int) % voxels.shape).T
-    voxels.cells[x, y, z] = 9
+    occupy(voxels, np.mgrid[5.05:7.0:0.1, -0.95:1.0:0.1, 0.05:4.0:0.1])
     agent.see_by(Eyes())
     return agent, states, events
 
@@ -77,6 +81,19 @@ def test_goals_are_reached_given_up_and_answered():
     assert states[4:] == ["flying to 6,0,2", f"held: {in_it}", f"given up 6,0,2: {in_it}"]
     assert [values["reached"] for name, values in events if name == "goal"] == [True, False]
     assert ("held", {"reason": in_it}) in events
+
+
+@pytest.mark.slow
+def test_a_goal_in_a_sealed_room_is_given_up_and_the_vehicle_hovers():
+    agent, states, _ = vehicle(patience=1.0)
+    room = np.mgrid[2.0:6.0:0.1, 4.0:8.0:0.1, -4.0:8.0:0.1]
+    sides = (abs(room[0] - 4.0) > 1.7) | (abs(room[1] - 6.0) > 1.7)
+    occupy(agent.pilot.voxels, room[:, sides])
+    agent.fly_to(np.array([4.0, 6.0, 2.0]))
+    place = fly(agent, 15.0)
+    assert states[-1].startswith("given up 4,6,2: no nearer to the goal") and not agent.done
+    assert np.linalg.norm(agent.pilot.flown.vel[-1]) == 0.0
+    assert abs(place[0] - 4.0) > 2.4 or abs(place[1] - 6.0) > 2.4
 
 
 def test_it_hovers_without_a_goal_and_says_when_it_is_blind_or_taken_over():
