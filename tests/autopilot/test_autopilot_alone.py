@@ -16,6 +16,7 @@ from xtdrone_autopilot.modes.flight_mode import ModeParts, flight_modes
 from xtdrone_autopilot.navigation.mission import Missions
 from xtdrone_autopilot.navigation.navigator import Navigator
 from xtdrone_autopilot.navigation.orbit import Orbits
+from xtdrone_autopilot.navigation.precision_landing import PrecisionLandings
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.safety.arming_checks import ArmingChecks
 from xtdrone_autopilot.safety.battery import Battery
@@ -65,12 +66,16 @@ class Stack:
         self.orbits = Orbits(
             self.status, self.parameters, self.estimator, self.navigator, self.outbox
         )
+        self.landings = PrecisionLandings(
+            self.status, self.parameters, self.estimator, self.navigator, self.clock, self.outbox
+        )
         parts = ModeParts(
             self.status,
             self.parameters,
             self.estimator,
             self.navigator,
             self.orbits,
+            self.landings,
             self.missions,
             self.flight,
             self.clock,

@@ -49,6 +49,8 @@ PLANS = {
     "it would set up": None,
     "it takes some seconds": 60,
     "it takes ten minutes": None,
+    "ten minutes": None,
+    "it needs the extra": None,
     "the files of your own": None,
     "the log of your own": None,
     "Gazebo": None,

@@ -125,7 +125,7 @@ def test_a_stream_of_set_points_that_stalls_is_late_until_it_goes_on_or_is_given
     assert table.late.tolist() == []
 
 
-def test_the_agent_streams_a_second_before_it_asks_for_offboard():
+def test_the_agent_streams_half_a_second_before_it_asks_for_offboard():
     agent = SquareAgent(1)
     simulator = SimpleSimulator(grid(1))
     first_stream = first_mode = None
@@ -136,7 +136,7 @@ def test_the_agent_streams_a_second_before_it_asks_for_offboard():
         if out.mode[0] == Mode.OFFBOARD:
             first_mode = simulator.t_us
         simulator.step()
-    assert first_mode - first_stream >= 980_000
+    assert first_mode - first_stream >= 480_000
 
 
 def test_a_vehicle_that_never_gets_ready_ends_the_flight_in_one_line():

@@ -9,6 +9,7 @@ import command_probe
 # Cases that are answered otherwise, and why.
 EXPLAINED = {
     "NAV_VTOL_TAKEOFF": "PX4 takes it even for a vehicle that is no VTOL, and then cannot fly it",
+    "DO_SET_MODE PRECLAND": "the recording is older than this mode of the embedded stack",
     "PREFLIGHT_CALIBRATION ones": "no calibration: the estimator finds the biases itself",
 }
 

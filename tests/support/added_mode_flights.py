@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = (
-    ("    FOLLOW_TARGET = 11\n", "    FOLLOW_TARGET = 11\n    SPIRAL = 12\n    EAST = 13\n"),
+    ("    PRECLAND = 12\n", "    PRECLAND = 12\n    SPIRAL = 13\n    EAST = 14\n"),
     (
         "\n\ndef may_arm(",
         '\nNAV_STATES[23] = NavState("Spiral", (4, 11), 0x1D, _BY_POSITION)\n'

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from xtdrone_core.command import Subparsers
+from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
 
 EXAMPLES = """examples:
@@ -47,7 +48,7 @@ def register(actions: Subparsers) -> None:
         help="of its middle on a vehicle, from the model's origin [m]",
     )
     add("--name", default="", help="of the model")
-    add("--out", default="runs/markers", metavar="FOLDER", help="(runs/markers)")
+    add("--out", metavar="FOLDER", help="(markers, in the folder of runs)")
     parser.set_defaults(run=_run)
 
 
@@ -76,7 +77,8 @@ def _run(args: argparse.Namespace) -> None:
 
     markers = picture.nest(Marker(args.family, args.id, args.size), args.nested)
     detect.check_nested(markers)
-    folder = model.write(markers, model.Place(args.on, args.at), Path(args.out), args.name)
+    out = Path(args.out) if args.out else run_folder.runs_root() / "markers"
+    folder = model.write(markers, model.Place(args.on, args.at), out, args.name)
     for marker in markers:
         print(f"{marker.family} {marker.id}: {marker.size:.4g} m")
     print(folder)

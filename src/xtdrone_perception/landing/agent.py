@@ -49,7 +49,7 @@ class MarkerLandingAgent(FlightAgent):
         height: Annotated[
             float, Option("of the flight there", unit="m", minimum=1.0, maximum=100.0)
         ] = 5.0,
-        library: Annotated[str, Option("of the detector", names=lambda: list(detect.LIBRARIES))] = (
+        library: Annotated[str, Option("of the detector", choices=detect.LIBRARIES)] = (
             detect.OPENCV
         ),
         time_out: Annotated[

@@ -50,7 +50,7 @@ class MarkerDeckLandingAgent(DeckLandingAgent):
         marker: Annotated[
             str, Option("FAMILY:ID,...:SIZE of the decks, nested markers from the largest")
         ] = DECK,
-        library: Annotated[str, Option("of the detector", names=lambda: list(detect.LIBRARIES))] = (
+        library: Annotated[str, Option("of the detector", choices=detect.LIBRARIES)] = (
             detect.OPENCV
         ),
         time_out: Annotated[

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ def count_of(family: str) -> int:
     return len(dictionary(family).bytesList)
 
 
-def dictionary(family: str):  # type: ignore[no-untyped-def]  # a class of OpenCV
+def dictionary(family: str) -> Any:  # a class of OpenCV, which has no types
     """Returns OpenCV's dictionary of a family.
 
     Raises:
@@ -94,7 +95,7 @@ def dictionary(family: str):  # type: ignore[no-untyped-def]  # a class of OpenC
     return aruco.getPredefinedDictionary(getattr(aruco, FAMILIES[family]))
 
 
-def require_opencv():  # type: ignore[no-untyped-def]  # a module without types
+def require_opencv() -> Any:  # a module without types
     """Returns OpenCV.
 
     Raises:

@@ -90,3 +90,8 @@ class Planner(Protocol):
 
 
 PLANNERS = Group("planner", "xtdrone.planners", "xtdrone_planning.planners.planner:Planner")
+
+
+def descriptions() -> dict[str, str]:
+    """A line on each planner."""
+    return PLANNERS.descriptions()
