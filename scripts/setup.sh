@@ -72,10 +72,12 @@ if [ -n "$cache" ]; then
             -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
     fi
 fi
-# The packages that are installed before this, one a line; asked for once.
-before=$'\n'$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' 2>/dev/null \
-    | sed -n 's/ installed$//p' || true)$'\n'
-installed() { [[ $before == *$'\n'"$1"$'\n'* ]]; }
+# look_up NAME...: notes which packages are installed, all in one look.
+look_up() {
+    present=$'\n'$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null \
+        | sed -n 's/ installed$//p' || true)$'\n'
+}
+installed() { [[ $present == *$'\n'"$1"$'\n'* ]]; }
 offered() { apt-cache "${sources[@]}" show "$1" >/dev/null 2>&1; }
 has_ros() { command -v roslaunch >/dev/null; }
 has_venv() { /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null; }
@@ -94,7 +96,8 @@ consequence() {
 # system_packages NAME...: installs what is missing of the distribution's packages.
 updated=0
 system_packages() {
-    local missing=() as_root=() wanted=() name found
+    local missing=() as_root=() wanted=() name found present
+    look_up ${@//|/ }
     for name in "$@"; do
         first "$name" installed >/dev/null || missing+=("$name")
     done

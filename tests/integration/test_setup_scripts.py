@@ -19,8 +19,10 @@ PIP = """#!/bin/sh
 echo "$*" >>"{calls}"
 """
 DPKG_QUERY = """#!/bin/sh
-for name; do :; done
-case "$name" in {installed}) echo installed ;; esac
+shift 3
+for name; do
+    case "$name" in {installed}) echo "$name installed" ;; esac
+done
 """
 
 

@@ -1,4 +1,5 @@
 import math
+import re
 
 import numpy as np
 import pytest
@@ -43,7 +44,8 @@ def test_worlds_step_as_the_autopilot_needs(name):
 
 @pytest.mark.parametrize("name", resources.world_names())
 def test_worlds_need_no_download(name):
-    assert "model://" not in resources.world_sdf(name).read_text()
+    included = re.findall("model://([^</]+)", resources.world_sdf(name).read_text())
+    assert all((resources.root() / "models" / model).is_dir() for model in included)
 
 
 def test_what_a_world_may_leave_out(tmp_path):
