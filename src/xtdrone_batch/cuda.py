@@ -6,7 +6,6 @@ or does not run in lanes, is stepped by steps.step(), one thread for each enviro
 
 import functools
 import types
-from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -22,9 +21,12 @@ from .arrays import STEP_US, BatchState, Variation
 from .description import BatchDescription
 from .device_array import DeviceArray
 from .device_functions import (
+    Call,
     DeviceFunctions,
     OnDevice,
+    Place,
     compile_for_device,
+    copy_arrays,
     launch,
     replace_range,
     view,
@@ -41,8 +43,6 @@ from .randomisation import draw
 BLOCKS = 1056  # blocks of lanes that have a scratch; more take turns
 THREADS, WORKERS = 64, 64 * 528  # threads of a block and in all, one for each environment
 
-Place = Callable[[np.ndarray], OnDevice]
-Call = tuple[Kernel, int, int, tuple]  # kernel, blocks, threads of each, arguments
 _Arrays = TypeVar("_Arrays", bound=NamedTuple)
 
 
@@ -285,18 +285,6 @@ def copy_to_device(batch: BatchDescription, place: Place) -> DeviceCopies:
         views = [array.reshape(array.size) for array in placed]
         return type(arrays)._make(placed), type(arrays)._make(views)
 
-    def all_of(arrays: Any) -> Any:  # a named tuple of arrays, numbers and such tuples
-        return type(arrays)(
-            *(
-                all_of(each)
-                if isinstance(each, tuple)
-                else place(np.ascontiguousarray(each))
-                if isinstance(each, np.ndarray)
-                else each
-                for each in arrays
-            )
-        )
-
     state, flat_state = both(batch.state)
     variation, flat_variation = both(batch.variation)
     loop_state, flat_loops = both(batch.loop_state)
@@ -321,10 +309,10 @@ def copy_to_device(batch: BatchDescription, place: Place) -> DeviceCopies:
         flat_loops.memory,
         action,
         action.reshape(action.size),
-        all_of(batch.lanes),
-        all_of(batch.records),
+        copy_arrays(batch.lanes, place),
+        copy_arrays(batch.records, place),
         place(batch.objects),
-        all_of(batch.loops),
+        copy_arrays(batch.loops, place),
         chunks,
         place(np.zeros((blocks, ROWS), dtype=real)),
         place(np.zeros((blocks, *rotor_rows), dtype=real)),

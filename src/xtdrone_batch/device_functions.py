@@ -14,6 +14,8 @@ from xtdrone_dynamics.lanes import Target
 from .device_array import CPU, CUDA, DeviceArray
 
 OnDevice = Any  # an array of numba.cuda, which has no types, or a tuple of such arrays
+Place = Callable[[np.ndarray], OnDevice]  # copies an array to the device
+Call = tuple[Kernel, int, int, tuple]  # kernel, blocks, threads of each, arguments
 
 
 def compile_for_device(plain: Callable[..., Any]) -> Kernel:
@@ -35,6 +37,20 @@ def replace_range(plain: types.FunctionType, own_range: Kernel) -> None:
     code = plain.__code__
     names = tuple("own_range" if name == "range" else name for name in code.co_names)
     plain.__code__, plain.__globals__["own_range"] = code.replace(co_names=names), own_range
+
+
+def copy_arrays(arrays: Any, place: Place) -> Any:
+    """Returns a named tuple of arrays, numbers and such tuples with its arrays on the device."""
+    return type(arrays)(
+        *(
+            copy_arrays(each, place)
+            if isinstance(each, tuple)
+            else place(np.ascontiguousarray(each))
+            if isinstance(each, np.ndarray)
+            else each
+            for each in arrays
+        )
+    )
 
 
 def launch(kernel: Kernel, blocks: int, threads: int, arguments: tuple) -> None:

@@ -8,7 +8,7 @@ import functools
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numba import cuda
@@ -19,9 +19,12 @@ from xtdrone_dynamics.lanes import Target
 
 from ..device_array import DeviceArray
 from ..device_functions import (
+    Call,
     DeviceFunctions,
     OnDevice,
+    Place,
     compile_for_device,
+    copy_arrays,
     launch,
     replace_range,
     view,
@@ -35,9 +38,6 @@ from .pattern import PACKET, Pattern
 from .scene import RayScene
 from .surfaces import BEAM, FAR, ROWS, WHO, aim, entries, entry_of_node, start
 from .tree import LEAF, NOWHERE
-
-Place = Callable[[np.ndarray], OnDevice]
-Call = tuple[Kernel, int, int, tuple]  # kernel, blocks, threads of each, arguments
 
 THREADS, BLOCKS = 128, 132 * 64  # threads of a block; blocks at most
 TURN = 9  # numbers of a matrix
@@ -191,19 +191,14 @@ def noise_kernel(disturb: Callable[..., None]) -> Kernel:
     return cuda.jit(DeviceFunctions(np.float64).typed(cast(types.FunctionType, disturb_each)))
 
 
-def _placed(arrays: Any, place: Place) -> Any:  # a named tuple
-    """Copies the arrays of a named tuple to the card; numbers stay."""
-    return type(arrays)(*(place(each) if isinstance(each, np.ndarray) else each for each in arrays))
-
-
 class DeviceScene:
     """A copy of a RayScene on the card, for all sensors that see it."""
 
     def __init__(self, scene: RayScene, place: Place):
         """Allocates; update() copies."""
         self._copied = -1
-        self.meshes = _placed(scene.meshes, place)
-        self.placed = _placed(scene.placed, place)
+        self.meshes = copy_arrays(scene.meshes, place)
+        self.placed = copy_arrays(scene.placed, place)
 
     def update(self, scene: RayScene) -> None:
         """Copies what was placed since the last call."""
@@ -242,8 +237,8 @@ class DeviceCaster:
         """
         self._scene, self._place = scene, place
         self._copy = _scenes.setdefault(scene, DeviceScene(scene, place))
-        self._limits, self._pattern = limits, _placed(pattern, place)
-        self.frames = _placed(frames, place)
+        self._limits, self._pattern = limits, copy_arrays(pattern, place)
+        self.frames = copy_arrays(frames, place)
         self._everyone = place(np.arange(len(streams)))
         self._noise: tuple[Kernel, tuple] | None = None
         if noise is not None:
@@ -265,7 +260,7 @@ class DeviceCaster:
             self._pattern,
             self._copy.placed,
             self._copy.meshes,
-            _placed(poses, self._place),
+            copy_arrays(poses, self._place),
             *self._limits,
             self.frames,
         )

@@ -66,15 +66,15 @@ def describe(path: Path, metadata: Mapping[str, str]) -> Description:
         given["classes"] = _names(metadata["names"], f"metadata of '{shown(path)}'")
     beside = path.with_suffix(".yaml")
     if files.is_file(beside):
-        told = files.read_yaml(beside, "description of a detector", error=PerceptionError)
-        if not isinstance(told, dict):
+        declared = files.read_yaml(beside, "description of a detector", error=PerceptionError)
+        if not isinstance(declared, dict):
             raise PerceptionError(f"'{shown(beside)}': give keys of {', '.join(_KEYS)}")
-        for key in told:
+        for key in declared:
             if key not in _KEYS:
                 raise PerceptionError(f"'{shown(beside)}': {unknown_name('key', key, _KEYS)}")
-        given |= told
-        if "classes" in told:
-            given["classes"] = _names(told["classes"], f"'{shown(beside)}'")
+        given |= declared
+        if "classes" in declared:
+            given["classes"] = _names(declared["classes"], f"'{shown(beside)}'")
     for key in ("mean", "std"):
         if isinstance(given.get(key), list):
             given[key] = tuple(given[key])

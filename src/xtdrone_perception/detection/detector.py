@@ -146,10 +146,10 @@ class Detector:
             scaled = np.asarray(Image.fromarray(image).resize(inner, Image.Resampling.BILINEAR))
         canvas[offset[1] : offset[1] + inner[1], offset[0] : offset[0] + inner[0]] = scaled
         levels = canvas.astype(np.float32) * np.float32(1.0 / 255.0)
-        told = self.description
-        if any(told.mean) or told.std != (1.0, 1.0, 1.0):
-            levels = (levels - np.array(told.mean, dtype=np.float32)) / np.array(
-                told.std, dtype=np.float32
+        description = self.description
+        if any(description.mean) or description.std != (1.0, 1.0, 1.0):
+            levels = (levels - np.array(description.mean, dtype=np.float32)) / np.array(
+                description.std, dtype=np.float32
             )
         pixels = np.ascontiguousarray(levels.transpose(2, 0, 1)[None], dtype=np.float32)
         return pixels, _Fit(np.array(inner) / (width, height), offset.astype(float)), inner

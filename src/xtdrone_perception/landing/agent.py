@@ -8,15 +8,14 @@ from typing import Annotated
 import numpy as np
 
 from xtdrone_core import Estimates, Mode, SetPoints
-from xtdrone_core.contracts import Flight, LandingTargetTaker, required
+from xtdrone_core.contracts import Flight
 from xtdrone_core.flight_agent import FlightAgent
-from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option
 
 from ..errors import PerceptionError
 from ..markers import detect
 from ..markers.picture import nested_of
-from .tracker import MarkerTracker
+from .tracker import MarkerTracker, landing_tracker
 
 PAD = "tag36h11:0,1,2:0.8"  # that of the world `landing`
 _SPEED = 3.0  # towards the pad [m/s]
@@ -66,7 +65,6 @@ class MarkerLandingAgent(FlightAgent):
         self._markers, self._library = nested_of(marker), library
         self._away = np.array([east, north, 0.0])
         self._landing_us = round(time_out * 1e6)
-        self._flight: Flight | None = None
         self.tracker: MarkerTracker | None = None
         self._begun_us: int | None = None
         self._requested_mode_us = -_RETRY_US
@@ -79,23 +77,8 @@ class MarkerLandingAgent(FlightAgent):
             PerceptionError: A vehicle has no camera.
             ScenarioError: The autopilot takes no landing target.
         """
-        required(
-            flight.autopilot,
-            LandingTargetTaker,  # type: ignore[type-abstract]  # a protocol
-            f"autopilot '{flight.scenario.autopilot}' takes no landing target here",
-            "use the embedded one",
-        )
-        self._flight = flight
-        self.tracker = MarkerTracker(
-            flight, self._markers, vehicles=range(self.n), library=self._library, on_seen=self._tell
-        )
+        self.tracker = landing_tracker(flight, self._markers, self._library, range(self.n))
         flight.observers.append(self.tracker)
-
-    def _tell(self, i: int, t_us: int) -> None:
-        assert self._flight is not None and self.tracker is not None
-        autopilot = self._flight.autopilot  # another one when the fleet has changed
-        assert isinstance(autopilot, LandingTargetTaker)
-        autopilot.take_landing_target(i, t_us, self.tracker.motions[i].at(t_us)[0])
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """The flight to the pad begins."""
@@ -150,8 +133,4 @@ class MarkerLandingAgent(FlightAgent):
     def report(self, folder: Path) -> None:
         """Writes in how many images a marker was seen."""
         if self.tracker is not None:
-            run_folder.update_summary(
-                Path(folder),
-                marker_images=self.tracker.images,
-                marker_detections=self.tracker.detections,
-            )
+            self.tracker.write_counts(folder)

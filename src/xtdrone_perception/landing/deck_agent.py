@@ -9,7 +9,6 @@ import numpy as np
 from xtdrone_control.deck_landing import DeckLandingAgent
 from xtdrone_core import Estimates
 from xtdrone_core.contracts import Flight
-from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, vehicle_types
 
@@ -97,8 +96,4 @@ class MarkerDeckLandingAgent(DeckLandingAgent):
     def report(self, folder: Path) -> None:
         """Writes in how many images a marker was seen."""
         if self.tracker is not None:
-            run_folder.update_summary(
-                Path(folder),
-                marker_images=self.tracker.images,
-                marker_detections=self.tracker.detections,
-            )
+            self.tracker.write_counts(folder)

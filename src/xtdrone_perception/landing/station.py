@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xtdrone_core.contracts import LandingTargetTaker, Observer, required
+from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario.options import option
 from xtdrone_core.stations import Station
 
@@ -36,21 +36,6 @@ class LandingMarker(Station):
     def open(self, simulation: "Simulation") -> Observer:
         """Returns what looks at the images."""
         from ..markers.picture import nested_of
-        from .tracker import MarkerTracker
+        from .tracker import landing_tracker
 
-        required(
-            simulation.autopilot,
-            LandingTargetTaker,  # type: ignore[type-abstract]  # a protocol
-            f"autopilot '{simulation.scenario.autopilot}' takes no landing target here",
-            "use the embedded one",
-        )
-
-        def tell(i: int, t_us: int) -> None:
-            autopilot = simulation.autopilot  # another one when the fleet has changed
-            assert isinstance(autopilot, LandingTargetTaker)
-            autopilot.take_landing_target(i, t_us, tracker.motions[i].at(t_us)[0])
-
-        tracker = MarkerTracker(
-            simulation, nested_of(self.landing_marker), library=self.marker_library, on_seen=tell
-        )
-        return tracker
+        return landing_tracker(simulation, nested_of(self.landing_marker), self.marker_library)

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from sensor_models.cameras import CameraParameters
 from xtdrone_core import FleetState, Reading, SensorBatch
-from xtdrone_core.contracts import Flight, Observer
+from xtdrone_core.contracts import Flight, LandingTargetTaker, Observer, required
+from xtdrone_core.runs import run_folder
 from xtdrone_core.state import SensorDescription
 from xtdrone_dynamics.quaternion import to_matrix
 
@@ -101,6 +103,42 @@ class MarkerTracker(Observer):
         pos, covariance = in_world(found, camera, here[i], quat[i])
         if self.motions[i].measure(reading.t_us, pos, covariance):
             self._on_seen(i, self._flight.t_us)
+
+    def write_counts(self, folder: Path) -> None:
+        """Writes into a run's summary in how many images a target was seen."""
+        run_folder.update_summary(
+            Path(folder), marker_images=self.images, marker_detections=self.detections
+        )
+
+
+def landing_tracker(
+    flight: Flight, markers: Sequence[Marker], library: str, vehicles: Sequence[int] | None = None
+) -> MarkerTracker:
+    """Returns a tracker whose targets go to the flight stack, as landing targets.
+
+    Args:
+        flight, markers, library, vehicles: As of MarkerTracker.
+
+    Raises:
+        PerceptionError: No vehicle, or one that is meant, has no camera.
+        ScenarioError: The autopilot takes no landing target.
+    """
+    required(
+        flight.autopilot,
+        LandingTargetTaker,  # type: ignore[type-abstract]  # a protocol
+        f"autopilot '{flight.scenario.autopilot}' takes no landing target here",
+        "use the embedded one",
+    )
+
+    def give_target(i: int, t_us: int) -> None:
+        autopilot = flight.autopilot  # another one when the fleet has changed
+        assert isinstance(autopilot, LandingTargetTaker)
+        autopilot.take_landing_target(i, t_us, tracker.motions[i].at(t_us)[0])
+
+    tracker = MarkerTracker(
+        flight, markers, vehicles=vehicles, library=library, on_seen=give_target
+    )
+    return tracker
 
 
 class _Camera(NamedTuple):
