@@ -1,7 +1,7 @@
 """What a vehicle's camera sees of the ground: rays of pixels, boxes of actors."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +20,33 @@ _POSITION = 0.3  # of the camera's position [m]
 _SEEN = 0.5  # share of the points of an actor that has to show
 _NEAR = 0.3  # [m]
 _SIGNS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+
+
+class Ground(Protocol):
+    """On what targets stand; Places is one."""
+
+    def distance(self, pos: np.ndarray, direction: np.ndarray) -> float:
+        """Distance from a point along a unit vector to the first thing, inf for none [m]."""
+
+    def is_ground(self, point: np.ndarray) -> bool:
+        """Whether a point on a surface is of the ground."""
+
+
+@dataclass(frozen=True)
+class LevelGround:
+    """Level ground without anything on it, for where no map is known."""
+
+    height: float  # world [m]
+
+    def distance(self, pos: np.ndarray, direction: np.ndarray) -> float:
+        """As Ground has it."""
+        down = -float(direction[2])
+        above = float(pos[2]) - self.height
+        return above / down if down > 1e-6 and above > 0.0 else np.inf
+
+    def is_ground(self, point: np.ndarray) -> bool:
+        """Always: there is nothing else."""
+        return True
 
 
 class Eye(NamedTuple):
@@ -74,7 +101,7 @@ def camera_of(vehicle: Vehicle) -> MountedCamera:
 
 
 def place_of(
-    box: np.ndarray, eye: Eye, camera: CameraParameters, places: Places
+    box: np.ndarray, eye: Eye, camera: CameraParameters, ground: Ground
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Where the foot of a box stands: place (2,) [m] and covariance (2, 2) [m^2]; None for nowhere.
 
@@ -82,17 +109,17 @@ def place_of(
         box: (4,) left, top, right, bottom [pixels].
         eye: Where the camera is thought to be.
         camera: Its parameters; its distortion is not taken into account.
-        places: The world's ground.
+        ground: On which it stands.
     """
     right = (0.5 * (box[0] + box[2]) - 0.5 - camera.cx) / camera.fx
     down = (box[3] - 0.5 - camera.cy) / camera.fy
     ray = eye.axes @ (1.0, -right, -down)
     ray /= np.linalg.norm(ray)
-    distance = places.distance(eye.pos, ray)
+    distance = ground.distance(eye.pos, ray)
     level = float(np.hypot(ray[0], ray[1]))
     if not np.isfinite(distance) or ray[2] > -0.02:
         return None
-    if not places.is_ground(eye.pos + distance * ray):  # something hides the foot
+    if not ground.is_ground(eye.pos + distance * ray):  # something hides the foot
         return None
     angle = np.hypot(_PIXEL / camera.fy, _TILT)
     along = distance * angle / -ray[2]  # a small angle goes far on the ground
