@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from xtdrone_core import Estimates, Reading, SetPoints
-from xtdrone_core.contracts import AimsCameras, Flight, Observer
+from xtdrone_core import Estimates, SetPoints
+from xtdrone_core.contracts import AimsCameras, Flight
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option
@@ -20,7 +20,8 @@ from ..errors import PerceptionError
 from .ground_tracks import Track
 from .identities import ByteTrack
 from .pursuit import Pursuit, Sighting, Station
-from .sight import MountedCamera, camera_of, standing
+from .sight import camera_of, standing
+from .watching import Clock, ImageWatcher
 
 IDEAL = "ideal"  # the detector that knows where actors are
 TRAINED = "own"  # that of this project
@@ -76,7 +77,7 @@ class FollowAgent(FlightAgent):
         self._target, self._distance = target, distance
         self._duration_us, self._search_us = round(1e6 * duration), round(1e6 * search)
         self._latency_us = round(1e6 * latency)
-        self.image_us = 4000 * max(1, round(250.0 / rate))
+        self._rate, self._image_us = rate, 0
         self.detector = None if detector == IDEAL else _detector(detector, target)
         self._tracker = ByteTrack(rate) if tracker == "bytetrack" else None
         self._begun_us = -1  # when it was at its height
@@ -103,18 +104,22 @@ class FollowAgent(FlightAgent):
         self._mount = autopilot if isinstance(autopilot, AimsCameras) else None
         if self._mount is not None and not self._mount.turns_camera(0):
             self._mount = None
-        flight.observers.append(_Watcher(self, flight, self._camera))
+        self._image_us = self._camera.image_us(self._rate)
+        flight.observers.append(
+            Clock(self) if self.detector is None else ImageWatcher(self, flight, self._camera)
+        )
 
-    def look(self, t_us: int, image: np.ndarray | None) -> None:
-        """Takes an image, or what an ideal detector sees without one; none before the height."""
-        if self._begun_us < 0:
-            return
+    def wants_image(self, t_us: int) -> bool:
+        """Whether it looks at an image of this time: at none before the height."""
+        return self._begun_us >= 0 and t_us % self._image_us == 0
+
+    def look(self, t_us: int, image: np.ndarray) -> None:
+        """Takes an image; an ideal detector sees without."""
         state, estimates = self._flight.state, self._flight.autopilot.estimates()
-        if image is None:
+        if self.detector is None:
             eye = self._camera.eye(state, 0)
             found, _ = standing(self._actors, t_us * 1e-6, eye, self._camera.camera, self._places)
         else:
-            assert self.detector is not None
             found = self.detector(image).of_class(self.detector.names.index(self._target))
         believed = self._camera.believed(state, 0, estimates.pos[0], estimates.quat[0])
         self._pursuit.put(Sighting(t_us + self._latency_us, t_us, found, believed))
@@ -188,29 +193,3 @@ def _detector(name: str, target: str) -> Detector:
             f"detector '{name}' knows {', '.join(detector.names)}, and no '{target}'"
         )
     return detector
-
-
-class _Watcher(Observer):
-    """Gives the Agent images at its rate; the camera works at no other time."""
-
-    def __init__(self, agent: FollowAgent, flight: Flight, camera: MountedCamera) -> None:
-        self._agent, self._flight, self._camera = agent, flight, camera
-
-    @property
-    def wants_readings(self) -> bool:  # type: ignore[override]
-        """Whether an image is due now."""
-        return self._agent.detector is not None and self._due(self._flight.t_us)
-
-    def _due(self, t_us: int) -> bool:
-        return t_us % self._agent.image_us == 0
-
-    def on_step(self, t_us: int, state: Any, sensors: Any) -> None:  # as Observer's
-        """Lets the ideal detector look."""
-        if self._agent.detector is None and self._due(t_us):
-            self._agent.look(t_us, None)
-
-    def on_reading(self, reading: Reading) -> None:
-        """Passes an image on."""
-        if reading.sensor == self._camera.sensor and self._agent.detector is not None:
-            image = next(iter(reading.data.values()))
-            self._agent.look(reading.t_us, image)

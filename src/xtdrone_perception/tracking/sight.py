@@ -64,6 +64,14 @@ class MountedCamera:
     body: int  # of the vehicle
     camera: CameraParameters
 
+    def image_us(self, rate: float) -> int:
+        """Time between two of its images that come about as often as a rate [Hz] says [us].
+
+        The camera has images at whole multiples of its own period alone.
+        """
+        own = round(1e6 / self.camera.rate)
+        return max(1, round(1e6 / rate / own)) * own
+
     def eye(self, state: FleetState, vehicle: int) -> Eye:
         """Where the camera truly is."""
         turn = _matrix(state.body_quat[vehicle, self.body])
