@@ -8,6 +8,7 @@ import pytest
 from sensor_models.cameras import CameraParameters
 from xtdrone_core.command import main
 from xtdrone_perception.errors import PerceptionError
+from xtdrone_perception.servoing import chase
 from xtdrone_perception.servoing.agent import OpeningsAgent
 from xtdrone_perception.servoing.openings import OpeningFinder
 from xtdrone_perception.servoing.passage import Passages
@@ -153,6 +154,42 @@ def wall_with_a_window(x, y, z, width, height):
         (x, y, 4.0 - 0.5 * high, 0.2, width, high),
     ]
     return WALL.format("".join(PART.format(k, *part, PLASTER) for k, part in enumerate(parts)))
+
+
+def test_a_width_gives_a_place_and_what_is_cut_off_none():
+    eye = eye_at((1, 2, 5), 0.3, -0.2)
+    at = np.array([7.0, 3.0, 4.5])
+    depth, left, up = (at - eye.pos) @ eye.axes
+    across, down = CAMERA.cx - CAMERA.fx * left / depth, CAMERA.cy - CAMERA.fy * up / depth
+    half = 0.5 * CAMERA.fx * 0.6 / depth
+    box = np.array([across - half, down - 10, across + half, down + 10]) + 0.5
+    place, spread = chase.place_of(box, eye, CAMERA, 0.6)
+    np.testing.assert_allclose(place, at, atol=0.15)
+    assert (place - at) @ np.linalg.solve(spread, place - at) < 16.3
+    assert (
+        chase.place_of(box - (across + half - 10, 0, across + half - 10, 0), eye, CAMERA, 1) is None
+    )
+    assert chase.place_of(np.array([9.0, 9.0, 12.0, 12.0]), eye, CAMERA, 0.6) is None
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [({"n": 1}, "1 vehicle: 'chase' flies two"), ({"detector": "none.onnx"}, "NAME.onnx|onnxrun")],
+)
+def test_what_a_chase_refuses(options, said):
+    with pytest.raises(PerceptionError, match=said):
+        chase.ChaseAgent(**options)
+
+
+@pytest.mark.slow
+def test_a_vehicle_follows_another_by_camera(runs):
+    arguments = ["fly", "chase", "--vehicles", "iris@6,0; typhoon_h480", "--speed", "0"]
+    arguments += ["--gps", "rtk", "--name", "run", "--set", "duration=15"]
+    assert main(arguments) == 0
+    summary = json.loads((runs / "run" / "summary.json").read_text())
+    assert summary["chase_losses"] == 0 and summary["chase_s"] > 13.0
+    assert summary["chase_distance_error_m"] < 1.5
+    assert summary["chase_place_error_m"] < 1.0
 
 
 @pytest.mark.slow

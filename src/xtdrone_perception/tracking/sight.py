@@ -9,6 +9,7 @@ from sensor_models.cameras import CameraParameters, cameras_of
 from xtdrone_core import FleetState, SensorBlock, Vehicle
 from xtdrone_dynamics.quaternion import to_matrix
 from xtdrone_sim.vehicles.actors import Actor
+from xtdrone_sim.vehicles.shapes import Shape
 
 from ..dataset.places import Places
 from ..detection.found import Detections, nothing
@@ -149,19 +150,13 @@ def standing(
     boxes, names = [], []
     for actor in actors:
         points = corners(actor, t_s)
-        seen = (points - eye.pos) @ eye.axes
-        if seen[:, 0].min() < _NEAR:
-            continue
-        across = camera.cx - camera.fx * seen[:, 1] / seen[:, 0] + 0.5
-        down = camera.cy - camera.fy * seen[:, 2] / seen[:, 0] + 0.5
-        left, right = np.clip((across.min(), across.max()), 0.0, camera.width)
-        top, bottom = np.clip((down.min(), down.max()), 0.0, camera.height)
-        if right - left < 2.0 or bottom - top < 4.0:
+        box = box_of(points, eye, camera)
+        if box is None or box[2] - box[0] < 2.0 or box[3] - box[1] < 4.0:
             continue
         checked = points[:: max(1, len(points) // 12)]
         if np.mean([places.sees(eye.pos, point + (0.0, 0.0, 0.05)) for point in checked]) < _SEEN:
             continue
-        boxes.append((left, top, right, bottom))
+        boxes.append(box)
         names.append(actor.name)
     if not boxes:
         return nothing(), []
@@ -170,14 +165,45 @@ def standing(
 
 def corners(actor: Actor, t_s: float) -> np.ndarray:
     """Corners (M, 3) of the parts of an actor at a time, world [m]."""
-    points = []
-    for limb, pose in zip(actor.limbs, actor.limbs_at(t_s), strict=True):
-        for shape in limb.shapes:
-            if shape.collides and shape.kind in _HALVES:
-                half = _HALVES[shape.kind](shape.size)
-                own = pose.to(shape.pose)
-                points.append(np.array(own.pos) + (_SIGNS * half) @ _matrix(own.quat).T)
+    points = [
+        _corners(shape, np.array(pose.pos), _matrix(pose.quat))
+        for limb, pose in zip(actor.limbs, actor.limbs_at(t_s), strict=True)
+        for shape in limb.shapes
+        if shape.collides and shape.kind in _HALVES
+    ]
     return np.concatenate(points) if points else np.array([actor.pose(t_s).pos])
+
+
+def vehicle_corners(vehicle: Vehicle, state: FleetState, i: int) -> np.ndarray:
+    """Corners (M, 3) of the parts of vehicle i that collide, world [m]."""
+    points = [
+        _corners(shape, state.body_pos[i, shape.body], _matrix(state.body_quat[i, shape.body]))
+        for shape in vehicle.shapes
+        if shape.collides and shape.kind in _HALVES
+    ]
+    return np.concatenate(points) if points else state.pos[i : i + 1]
+
+
+def box_of(points: np.ndarray, eye: Eye, camera: CameraParameters) -> np.ndarray | None:
+    """The box (4,) around points (M, 3) in an image [pixels]; None where none is seen."""
+    seen = (points - eye.pos) @ eye.axes
+    if seen[:, 0].min() < _NEAR:
+        return None
+    across = camera.cx - camera.fx * seen[:, 1] / seen[:, 0] + 0.5
+    down = camera.cy - camera.fy * seen[:, 2] / seen[:, 0] + 0.5
+    left, right = np.clip((across.min(), across.max()), 0.0, camera.width)
+    top, bottom = np.clip((down.min(), down.max()), 0.0, camera.height)
+    return np.array([left, top, right, bottom]) if right > left and bottom > top else None
+
+
+def _corners(shape: Shape, pos: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Corners (8, 3) of a shape whose body is at a place with axes (3, 3)."""
+    own = (
+        np.array(shape.pose.pos)
+        + (_SIGNS * _HALVES[shape.kind](shape.size)) @ _matrix(shape.pose.quat).T
+    )
+    points: np.ndarray = pos + own @ turn.T
+    return points
 
 
 _HALVES = {
