@@ -28,7 +28,7 @@ _SWEEP = 0.6  # yaw rate of the search [rad/s]
 _GAIN = 0.8  # speed per distance from where it should be [1/s]
 _MOST_SPEED = 8.0  # of set-points [m/s]
 _LOST_US = 2_000_000  # not seen for so long, the leader is lost [us]
-_WIDTH = 0.16  # share of a vehicle's width by which it seems wider or narrower as it turns
+_WIDTH = 0.12  # share of a vehicle's width by which it seems wider or narrower as it turns
 _PIXEL = 1.5  # standard deviation of a box's edges [pixels]
 _ATTITUDE = 0.012  # of the camera's attitude [rad]
 _PLACE = 0.1  # of its place [m]
@@ -71,8 +71,9 @@ class ChaseAgent(FlightAgent):
             float, Option("of the chase", unit="s", minimum=1.0, maximum=36_000.0)
         ] = 40.0,
         wide: Annotated[
-            float, Option("width of the leader as it is seen", unit="m", minimum=0.05, maximum=20.0)
-        ] = 0.62,
+            float,
+            Option("width of the leader, mean over headings", unit="m", minimum=0.05, maximum=20.0),
+        ] = 0.73,
         detector: Annotated[
             str, Option("ideal, or a file NAME.onnx that knows the class vehicle")
         ] = IDEAL,
