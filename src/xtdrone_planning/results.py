@@ -83,7 +83,7 @@ class Kept:
         self._results: dict[tuple[Case, Scene], Result] = {}
         if path is None or not path.exists():
             return
-        text = files.read_text(path, "file of results", PlanningError)
+        text = files.read_text(path, what="file of results", error=PlanningError)
         lines = text.splitlines()
         for number, line in enumerate(lines, 1):
             try:
