@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sensor_models.cameras import CameraParameters
+from xtdrone_core import extras
 
-from ..errors import require
+from ..errors import PerceptionError
 from ..tracking.sight import Eye
 
 _LEVELS = 7  # thresholds of each channel
@@ -56,7 +57,7 @@ class OpeningFinder:
         Raises:
             PerceptionError: OpenCV is not installed.
         """
-        self._cv: Any = require("cv2", "opencv-python-headless", "visual servoing")
+        self._cv: Any = extras.require("cv2", "visual servoing", "perception", PerceptionError)
         self._camera = camera
         self._half = 0.5 * width, 0.5 * height
         self._signs = np.array([(-1.0, 1.0), (1.0, 1.0), (1.0, -1.0), (-1.0, -1.0)])

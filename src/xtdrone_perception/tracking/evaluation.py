@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xtdrone_core import extras
+
 from ..dataset.options import read_options
 from ..detection.detector import Detector
 from ..detection.found import Detections, overlaps
-from ..errors import PerceptionError, require
+from ..errors import PerceptionError
 from .identities import ByteTrack
 
 IDEAL = "ideal"  # boxes as they are labelled
@@ -57,7 +59,9 @@ def evaluate_tracks(
     Raises:
         PerceptionError: No data set, no images, no class in common, or no library.
     """
-    library = require("trackers.eval", "trackers", "the evaluation of tracks", "tracking")
+    library: Any = extras.require(
+        "trackers.eval", "the evaluation of tracks", "tracking", PerceptionError
+    )
     options = read_options(folder)
     names = [name for name in options.classes if detector is None or name in detector.names]
     if not names:
