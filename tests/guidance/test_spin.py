@@ -1,10 +1,10 @@
-"""A quadrotor that loses a rotor and keeps its place in a spin; vehicles that cannot are refused."""
+"""A quadrotor that loses a rotor keeps its place in a spin; vehicles that cannot are refused."""
 
 import numpy as np
 import pytest
+from test_lost_rotor import largest_distance
 
 import xtdrone as xd
-from test_lost_rotor import largest_distance
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import XtdroneError
 from xtdrone_dynamics.abilities.effectiveness import effectiveness

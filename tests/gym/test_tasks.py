@@ -7,10 +7,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from xtdrone_batch.simulation import BatchSimulation
-from xtdrone_gym.rows import Rows
-from xtdrone_gym.task import Task
 from xtdrone_core.racing.track import read_track
 from xtdrone_gym.errors import LearningError
+from xtdrone_gym.rows import Rows
+from xtdrone_gym.task import Task
 from xtdrone_gym.task_batch import TaskBatch
 from xtdrone_gym.tasks import TASKS, landing, pursuit, racing
 
