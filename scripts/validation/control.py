@@ -52,7 +52,6 @@ SPINS = (
     ("iris", 3, 5, 1.5, 0.7),
     ("iris", 0, 0, 12.0, 0.5),
     ("iris", 0, 5, 15.0, 0.7),
-    ("solo", 0, 0, 15.0, 0.7),
 )
 SPIN_HEIGHT, SPIN_LOST_S, SPIN_S, SPIN_END_S = 25.0, 25.0, 30.0, 10.0  # [m], [s]
 SETTLED_S = 10.0  # time on the curve from which errors count [s]

@@ -25,7 +25,7 @@ OPPOSITES = np.linspace(0.5, 0.1, 9)
 UNEQUAL = np.array([0.0, 0.05, -0.05, 0.1, -0.1, 0.15, -0.15, 0.2, -0.2, 0.25, -0.25])
 MAX_TILT = 0.35  # of the axis of the spin from the body's z axis [rad]
 MAX_LOAD = 0.93  # of the rotors' largest thrust
-MAX_RATE = 34.0  # of the spin, that gyroscopes measure [rad/s]
+MAX_RATE = 25.0  # of the spin, up to which estimates of the attitude follow it [rad/s]
 # Costs: of the axis, of rates [(s/rad)^2], of the collective and of each rotor over the weight.
 AXIS_COST, RATE_COST, COLLECTIVE_COST, ROTOR_COST = 1.0, 0.01, 0.45, 0.11
 ROTORS = 4
@@ -50,11 +50,13 @@ def relaxed_hover(fleet: FleetModel, i: int, lost: int) -> RelaxedHover:
     name = fleet.vehicles[i].type
     if fleet.n_rotors[i] != ROTORS or lifting_rotors(fleet)[i].sum() != ROTORS:
         raise XtdroneError(f"'{name}' has no four rotors that lift it, as a spin needs")
+    if len(fleet.vehicles[i].bodies) > 1:
+        raise XtdroneError(f"'{name}' has joints, which swing in a spin: give another mixer")
     body = _Body(fleet, i, lost)
     hover_rate, lift = body.hover()
     why = ""
     if not abs(hover_rate) < MAX_RATE:
-        why = f"drag does not end the spin below {MAX_RATE:g} rad/s, which gyroscopes measure"
+        why = f"drag does not end the spin below {MAX_RATE:g} rad/s, up to which estimates hold"
     elif lift < 1.0:
         why = (
             f"in its spin of {abs(hover_rate):.1f} rad/s the other three can be steered with "
