@@ -76,7 +76,7 @@ def test_odometry_starts_at_rest_and_follows_a_flight():
 
 @pytest.mark.slow
 def test_odometry_bridges_black_pictures():
-    errors, odometry = flown(Settings(), black=(1.2, 1.7))
+    errors, _ = flown(Settings(), black=(1.2, 1.7))
     assert len(errors) >= 25 and errors.max() < 0.12
     blind, _ = flown(Settings(), until=4.6, black=(1.0, 9.0))
     assert len(blind) < 50  # after three seconds without a point the pose counts as lost
