@@ -33,6 +33,14 @@ class Settings:
     inflation: float = 1.0  # factor on the IMU's noise, for what its calibration leaves out
     threads: int = 1  # of OpenCV
 
+    @classmethod
+    def of(cls, cameras: int) -> "Settings":
+        """Returns the usual ones for so many cameras.
+
+        One camera has no landmarks: their distances are too uncertain when they would be made.
+        """
+        return cls() if cameras == 2 else cls(cameras=cameras, landmarks=0, noise=0.5)
+
 
 class VisualInertialOdometry:
     """Takes IMU readings and images of one or two cameras.
