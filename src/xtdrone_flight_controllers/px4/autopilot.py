@@ -304,7 +304,7 @@ def _parameters_of(scenario: Scenario) -> list[dict[str, float]]:
     parameters = []
     for spec in scenario.vehicles:
         values = parameter_file.of_model(spec.type)
-        if scenario.pose_source != "sensors":  # fuse external vision only, as the embedded stack does
+        if scenario.pose_source != "sensors":  # fuse external vision alone, as the embedded stack
             values |= {"EKF2_GPS_CTRL": 0, "EKF2_HGT_REF": HEIGHT_BY_VISION}
         if scenario.params:
             values |= parameter_file.of_scenario(scenario, spec.name)[0]
