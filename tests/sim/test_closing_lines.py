@@ -44,6 +44,7 @@ def test_the_factor_is_that_of_the_flight_in_table_and_summary(tmp_path, monkeyp
 
 @pytest.mark.slow
 def test_a_stopped_flight_says_so_and_names_incomplete_logs(tmp_path, monkeypatch):
+    (tmp_path / "console").mkdir()
     simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), tmp_path, links=False)
     stopping = Observer()
     monkeypatch.setattr(stopping, "on_step", lambda *state: simulation.stop())
