@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Pilot(Memory):
         plan_ms: Processor time of each plan with its distance field [ms].
     """
 
-    MEMORY = (
+    MEMORY: ClassVar[tuple[str, ...]] = (
         "voxels",
         "goal",
         "reason",
@@ -88,6 +88,10 @@ class Pilot(Memory):
         self._flown: Any = None  # the Trajectory that is flown
         self._path: Any = np.zeros((0, 3))  # the way that was planned last
         self._next_us = 0
+        self._lead_us, self._keep_s = (
+            0,
+            _KEEP_S,
+        )  # a plan begins so much later; its part that is kept
 
     @property
     def field(self) -> DistanceField:
@@ -106,7 +110,7 @@ class Pilot(Memory):
 
     def start(self, t_us: int, pos: np.ndarray, yaw: float) -> None:
         """Holds a place; the vehicle is there, so there is nothing."""
-        self._set(_still(t_us, pos))
+        self._set(still(t_us, pos))
         self.yaw, self._next_us, self.held_us = yaw, t_us, -1
         self.voxels.follow(pos)
         self.voxels.set_free(pos, 2.0 * _OWN)
@@ -124,7 +128,7 @@ class Pilot(Memory):
         if t_us >= self._next_us:
             self._next_us = t_us + PLAN_US
             if np.linalg.norm(self.flown.since(t_us).pos - pos) > _LOST:
-                self._set(guard.stopping(_straight(t_us, pos, vel), 0.0, self._deceleration))
+                self._begin_anew(guard.stopping(_straight(t_us, pos, vel), 0.0, self._deceleration))
             if t_us - newest_us > _BLIND_US:
                 self._hold(t_us, f"no image for {(t_us - newest_us) * 1e-6:.1f} s")
             elif self.goal is not None:
@@ -145,11 +149,12 @@ class Pilot(Memory):
     def _plan(self, t_us: int, pos: np.ndarray) -> None:
         """Plans, and flies the plan if it can be stopped in time."""
         begun = time.thread_time()
-        self._field.update(self.voxels, pos if self._centre is None else self._centre)
-        now = self.flown.since(t_us)
+        self._update(t_us, pos)
+        begin_us = t_us + self._lead_us
+        now = self.flown.since(begin_us)
         plan = self._asked(
             Situation(
-                t_us,
+                begin_us,
                 *now,
                 np.asarray(self.goal, dtype=float),
                 self.voxels,
@@ -159,21 +164,35 @@ class Pilot(Memory):
             )
         )
         self._path = plan.path
-        reason = plan.reason
+        reason, taken = plan.reason, False
         if plan.trajectory is not None:
-            stop = guard.stopping(plan.trajectory, _KEEP_S, self._deceleration)
+            stop = guard.stopping(plan.trajectory, self._keep_s, self._deceleration)
             radius = min(self.limits.radius, max(self._field.distance(now.pos) - 0.02, 0.0))
             found = guard.check(self._field, stop, radius)
             if found == guard.CLEAR:
-                self._set(stop)
-                self._on_plan(stop)
-                self.reason, self.held_us = reason, self.held_us if reason else -1
+                taken = self._take(t_us, stop, reason)
+                reason = reason if taken else self.reason
             else:
                 reason = "the way leads through what is not seen yet"
                 reason = reason if found == guard.UNSEEN else "it could not stop in time"
         self.plan_ms.append(1e3 * (time.thread_time() - begun))
-        if plan.trajectory is None or self.flown.begun_us != t_us or reason:
+        if not taken or reason:
             self._hold(t_us, reason)
+
+    def _update(self, t_us: int, pos: np.ndarray) -> None:
+        """Computes the distances from what the map knows now."""
+        self._field.update(self.voxels, pos if self._centre is None else self._centre)
+
+    def _take(self, t_us: int, stop: Trajectory, reason: str) -> bool:
+        """Flies a plan that can be stopped in time; returns whether it was taken."""
+        self._set(stop)
+        self._on_plan(stop)
+        self.reason, self.held_us = reason, self.held_us if reason else -1
+        return True
+
+    def _begin_anew(self, stop: Trajectory) -> None:
+        """Flies a stop from where the vehicle is, as it does not follow what is flown."""
+        self._set(stop)
 
     def _asked(self, situation: Situation) -> Plan:
         """Asks the planner; its errors are a plan without a trajectory."""
@@ -211,7 +230,8 @@ class Pilot(Memory):
         self.yaw += min(max(turn, -largest), largest)
 
 
-def _still(t_us: int, pos: np.ndarray) -> Trajectory:
+def still(t_us: int, pos: np.ndarray) -> Trajectory:
+    """A trajectory that rests at a place."""
     rest = np.zeros((1, 3))
     return Trajectory(t_us, np.array(pos, dtype=float).reshape(1, 3), rest, rest.copy())
 

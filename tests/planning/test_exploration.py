@@ -76,6 +76,12 @@ def test_a_tour_is_nearly_the_best_of_all_orders(seed):
     assert length(found) <= 1.1 * best
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tour_ends_where_ways_differ_by_direction(seed):
+    lengths = np.random.default_rng(seed).uniform(1.0, 9.0, (25, 25))
+    assert sorted(tour(lengths)) == list(range(1, 25))
+
+
 def test_ompl_finds_a_way_on_the_map():
     pytest.importorskip("ompl", reason="OMPL is an extra: pip install 'xtdrone[planning]'")
     from test_planners import room, situation, wall_with_a_gap
