@@ -86,7 +86,7 @@ class Navigation:
             )
         goal = np.array(xyz(message.pose.position))
         if goal[2] == 0.0:
-            goal[2] = self._hover_height()
+            goal[2] = self.agent.hover_height
         self.agent.fly_to(goal, _yaw(quat(message.pose.orientation)))
 
     def step(self, t_us: int) -> None:
@@ -116,10 +116,6 @@ class Navigation:
                 "--depth and --info, and publish the camera's frame"
             )
         return self.agent.sight is not None
-
-    def _hover_height(self) -> float:
-        ground = 0.0 if self.agent.home is None else float(self.agent.home[0, 2])
-        return ground + self.agent.height
 
     def _publish(self, t_us: int) -> None:
         pilot = self.agent.pilot
