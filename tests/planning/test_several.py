@@ -178,16 +178,21 @@ def test_another_vehicle_is_left_out_of_an_image():
 
 
 def test_a_resting_vehicle_stands_in_the_field():
-    field = DistanceField((12.0, 12.0, 4.0), 0.2, 1.2)
-    stand(field, np.array([2.0, 1.0, 2.0]), 0.9)
+    field, other = DistanceField((12.0, 12.0, 6.0), 0.2, 1.2), np.array([2.0, 1.0, 2.0])
+    stand(field, other, 1.6, np.array([-4.0, 1.0, 2.0]), 0.7)
     for place, distance in (
-        ((2.0, 1.0, 1.0), 0.0),
+        ((2.0, 1.0, 2.0), 0.0),
         ((4.0, 1.0, 2.0), 1.1),
         ((-3.0, 0.0, 1.0), 1.2),
     ):
         assert max(field.distance(place), 0.0) == pytest.approx(distance, abs=0.25)
-    stand(field, np.array([100.0, 1.0, 2.0]), 0.9)  # outside: nothing happens
-    assert guard.check(field, rest((2.0, 1.0, 1.0)), 0.3, known=False) == guard.CLOSE
+    assert guard.check(field, rest((2.0, 1.0, 2.0)), 0.3, known=False) == guard.CLOSE
+    near = DistanceField((12.0, 12.0, 6.0), 0.2, 1.2)
+    stand(near, other, 1.6, np.array([3.3, 1.0, 2.5]), 0.7)  # so near it may go away from there
+    assert near.distance((3.3, 1.0, 2.5)) > 0.5
+    before = near.square.copy()
+    stand(near, np.array([100.0, 1.0, 2.0]), 1.6, np.zeros(3), 0.7)  # outside: nothing happens
+    assert (near.square == before).all()
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,10 @@ class Agreement(Memory):
             if each.trajectory is not None
         )
 
+    def flown_by(self, j: int) -> Trajectory | None:
+        """Returns what another vehicle flies, as it was heard last; None if it was not heard."""
+        return self._heard[j].flown.trajectory if j in self._heard else None
+
     def where(self, t_us: int) -> np.ndarray:
         """Returns where those that were heard should be (M, 3) [m] at a time [us]."""
         places = [

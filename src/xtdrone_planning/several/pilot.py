@@ -10,6 +10,7 @@ from ..pilot import PLAN_US, Pilot
 from ..planners import guard
 from ..planners.planner import STEP_S, Limits, Plan, Planner, Situation, Trajectory
 from .agreement import CONFIRMED, DROPPED, Agreement
+from .apart import SQUAT
 from .packets import fits
 
 MORE_S = 0.3  # a plan is flown for so long more than the next one has to wait, before its stop [s]
@@ -79,10 +80,11 @@ class SharingPilot(Pilot):
         """Marks vehicles that rest as obstacles, for the search."""
         super()._update(t_us, pos)
         settled_us = t_us + self._lead_us + round(_SETTLED_S * 1e6)
-        radius = self.agreement.separation - self.limits.radius - _SLACK
+        kept = self.limits.radius + _SLACK  # by the search
+        own = self.flown.since(t_us + self._lead_us).pos
         for other in self.others():
             if other.begun_us + round(other.duration * 1e6) < settled_us:
-                stand(self._field, other.pos[-1], radius)
+                stand(self._field, other.pos[-1], self.agreement.separation, own, kept)
 
     def _asked(self, situation: Situation) -> Plan:
         """Plans slower where others are in the way."""
@@ -111,9 +113,25 @@ class SharingPilot(Pilot):
         self.agreement.begin(stop)
 
 
-def stand(field: DistanceField, place: np.ndarray, radius: float) -> None:
-    """Lowers the distances of a field to those from an upright cylinder, of any height [m]."""
-    reach = radius + field.reach
+def stand(
+    field: DistanceField, place: np.ndarray, separation: float, own: np.ndarray, kept: float
+) -> None:
+    """Lowers the distances of a field to those from a vehicle that rests.
+
+    Its obstacle is what the separation has beyond the distance that the search keeps anyway, less
+    above and below, as heights count less. It does not reach to where the own vehicle already is.
+
+    Args:
+        field: Is changed.
+        place: (3,) of the vehicle [m].
+        separation: Of the two [m].
+        own: (3,) where the own vehicle's plan begins [m].
+        kept: Distance that the search keeps from obstacles [m].
+    """
+    heights = (np.arange(field.square.shape[2]) + field.low[2] + 0.5) * field.resolution - place[2]
+    radii = np.sqrt(np.maximum(separation**2 - (SQUAT * heights) ** 2, 0.0))
+    radii = np.minimum(radii, float(np.hypot(*(own - place)[:2]))) - kept
+    reach = separation + field.reach
     low = np.floor((place[:2] - reach) / field.resolution).astype(int) - field.low[:2]
     high = np.ceil((place[:2] + reach) / field.resolution).astype(int) - field.low[:2]
     low, high = np.maximum(low, 0), np.minimum(high, field.square.shape[:2])
@@ -123,9 +141,9 @@ def stand(field: DistanceField, place: np.ndarray, radius: float) -> None:
         (np.arange(low[k], high[k]) + field.low[k] + 0.5) * field.resolution - place[k]
         for k in range(2)
     )
-    gap = np.maximum(np.hypot(x[:, None], y[None, :]) - radius, 0.0) / field.resolution
+    gap = np.maximum(np.hypot(x[:, None], y[None, :])[:, :, None] - radii, 0.0) / field.resolution
     most = (field.reach / field.resolution) ** 2
-    square = np.minimum(gap**2, most).astype(field.square.dtype)[:, :, None]
+    square = np.where(radii > 0.0, np.minimum(gap**2, most), most).astype(field.square.dtype)
     part = field.square[low[0] : high[0], low[1] : high[1]]
     np.minimum(part, square, out=part)
 
