@@ -34,7 +34,7 @@ class _Ros2Process:
         from .cameras import Cameras
         from .commands import Commands
         from .feed import Feed
-from .goals import Goals
+        from .goals import Goals
         from .publishing import Publisher
         from .simulation_services import SimulationServices
         from .topics import pegasus, px4_out
