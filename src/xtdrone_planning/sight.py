@@ -15,7 +15,7 @@ from xtdrone_core.state import Estimates, SensorDescription
 from .errors import PlanningError
 from .maps.voxel_map import VoxelMap
 
-KINDS = ("depth", "lidar")  # of readings that become a map
+KINDS = ("depth", "lidar", "cloud")  # of readings that become a map
 OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])  # to x forward, y left
 _OTHER = 0.9  # what is so near to where another vehicle should be is that vehicle [m]
 _KEPT_US = 1_000_000  # poses are kept for so long [us]
@@ -92,7 +92,11 @@ class Sight(Observer):
             pos, quat = self._pose(reading.t_us)
             matrix = Rotation.from_quat(quat).as_matrix()
             sensor = self._sensors[reading.sensor]
-            insert = self._insert_depth if reading.kind == "depth" else self._insert_scan
+            insert = {
+                "depth": self._insert_depth,
+                "lidar": self._insert_scan,
+                "cloud": self._insert_cloud,
+            }[reading.kind]
             insert(reading, sensor, pos, matrix)
             self.newest_us = max(self.newest_us, reading.t_us)
         self.count += len(taken)
@@ -129,6 +133,21 @@ class Sight(Observer):
             ranges, returned = np.where(near, np.nan, ranges), returned & ~near
         length = np.where(returned, ranges, np.where(np.isnan(ranges), 0.0, lidar["maximum"]))
         self._voxels.insert_rays(place[None], place + rays * length[:, None], returned)
+
+    def _insert_cloud(
+        self, reading: Reading, sensor: SensorDescription, pos: np.ndarray, matrix: np.ndarray
+    ) -> None:
+        lidar = sensor["parameters"][0]
+        place, turn = _mounted(lidar, pos, matrix)
+        rays = np.asarray(reading.data["points"], dtype=float) @ turn.T
+        length = np.sqrt((rays**2).sum(axis=1))
+        counts = length >= lidar["minimum"]
+        for other in self.others(reading.t_us) - place:
+            counts &= ((rays - other) ** 2).sum(axis=1) > _OTHER**2
+        rays, length = rays[counts], length[counts]
+        returned = length < lidar["maximum"]
+        part = np.minimum(1.0, lidar["maximum"] / np.maximum(length, 1e-9))
+        self._voxels.insert_rays(place[None], place + rays * part[:, None], returned)
 
 
 def without(depth: np.ndarray, lens: Sequence[float], others: np.ndarray) -> np.ndarray:
