@@ -73,7 +73,7 @@ class Pilot(Memory):
             limits: What it keeps within.
             voxels: The map to fill.
             field: Distances, of the map's resolution.
-            centre: (3,) of the field [m]; None for the vehicle.
+            centre: (3,) of map and field, which then stay there [m]; None for the vehicle.
             on_plan: Called with what is flown from now on, its stop included.
         """
         self.limits, self.voxels, self._planner, self._field = limits, voxels, planner, field
@@ -112,7 +112,7 @@ class Pilot(Memory):
         """Holds a place; the vehicle is there, so there is nothing."""
         self._set(still(t_us, pos))
         self.yaw, self._next_us, self.held_us = yaw, t_us, -1
-        self.voxels.follow(pos)
+        self._follow(pos)
         self.voxels.set_free(pos, 2.0 * _OWN)
 
     def step(self, t_us: int, pos: np.ndarray, vel: np.ndarray, newest_us: int) -> Planned:
@@ -123,7 +123,7 @@ class Pilot(Memory):
             pos, vel: (3,) estimates, world [m], [m/s].
             newest_us: When the newest image was taken [us].
         """
-        self.voxels.follow(pos)
+        self._follow(pos)
         self.voxels.set_free(pos, _OWN)
         if t_us >= self._next_us:
             self._next_us = t_us + PLAN_US
@@ -178,6 +178,11 @@ class Pilot(Memory):
         self.plan_ms.append(1e3 * (time.thread_time() - begun))
         if not taken or reason:
             self._hold(t_us, reason)
+
+    def _follow(self, pos: np.ndarray) -> None:
+        """Moves the map with the vehicle; one of a place of its own stays, and forgets nothing."""
+        if self._centre is None:
+            self.voxels.follow(pos)
 
     def _update(self, t_us: int, pos: np.ndarray) -> None:
         """Computes the distances from what the map knows now."""
