@@ -1,4 +1,4 @@
-"""Picture of the page's panel Navigation for the manual: a goal by a click in the hall.
+"""Picture of the page's panel Goals for the manual: a goal by a click in the hall.
 
 python scripts/navigation_picture.py docs/images/navigation/panel.png
 """
@@ -34,6 +34,7 @@ def main():
         page.evaluate(f"station.panel.navigation.go({last[0]}, {last[1]}, 1.5)")
         browser.until(page, "station.fleet.pos[0].y < -3.0", 300.0)
         page.wait_for_timeout(700)
+        page.evaluate("station.views.frame()")
         page.screenshot(path=sys.argv[1])
 
 

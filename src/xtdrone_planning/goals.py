@@ -195,7 +195,7 @@ class GoalAgent(SeeingAgent):
 class GoalsAgent(GoalAgent):
     """Take-off, flights to goals that come during the flight, landing after so many.
 
-    Goals come from a click on the page's panel Navigation, by ROS 2's /goal_pose, by take_goal() in
+    Goals come from a click on the page's panel Goals, by ROS 2's /goal_pose, by take_goal() in
     Python, and from a file. In addition to the events of GoalAgent there are none.
     """
 
