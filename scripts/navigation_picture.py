@@ -34,7 +34,9 @@ def main():
         page.evaluate(f"station.panel.navigation.go({last[0]}, {last[1]}, 1.5)")
         browser.until(page, "station.fleet.pos[0].y < -3.0", 300.0)
         page.wait_for_timeout(700)
-        page.evaluate("station.views.frame()")
+        page.set_viewport_size({"width": 1280, "height": 721})  # all is drawn anew
+        page.set_viewport_size({"width": 1280, "height": 720})
+        page.wait_for_timeout(500)
         page.screenshot(path=sys.argv[1])
 
 
