@@ -12,7 +12,7 @@ from xtdrone_formation.network import Network
 from xtdrone_planning.maps.distance_field import DistanceField
 from xtdrone_planning.planners import guard
 from xtdrone_planning.planners.planner import STEP_S, Trajectory
-from xtdrone_planning.several import apart, packets
+from xtdrone_planning.several import apart, crossing, packets
 from xtdrone_planning.several.agent import SwarmAgent
 from xtdrone_planning.several.agreement import CONFIRMED, DROPPED, PERIOD_US, WAITS, Agreement
 from xtdrone_planning.several.pilot import stand
@@ -227,3 +227,22 @@ def test_goals_are_crossed_or_kept():
         agent.begin_flight(0, None)
         assert agent.marks()[:, 1] == pytest.approx(1.0 + side * home[:, 1])
     assert all(np.linalg.norm(a - b) > 2.0 for a, b in itertools.pairwise(agent.marks()))
+
+
+def test_flights_through_forests_are_kept_and_counted(tmp_path, monkeypatch):
+    flown = []
+
+    def flight(case, seed):
+        flown.append(seed)
+        return crossing.Crossing(case, seed, 10, (), 1.9 - 0.1 * seed, 25.0, 600.0, 90, 10, 2.0)
+
+    monkeypatch.setattr(crossing, "flown", flight)
+    case, file = crossing.Case(), tmp_path / "flights.jsonl"
+    assert len(list(crossing.fly(case, range(2), file))) == 2
+    again = list(crossing.fly(case, range(3), file))
+    assert flown == [0, 1, 2] and crossing.read(file) == again
+    row = crossing.summary(again)[-1]
+    assert "| 3 | 0 | 30 of 30 | 1.70 | 2.40 | 10.0 % |" in row
+    file.write_text('{"case": 3}\n')
+    with pytest.raises(XtdroneError, match="line 1 of .* is no flight"):
+        crossing.read(file)

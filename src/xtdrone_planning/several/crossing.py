@@ -53,6 +53,7 @@ class Crossing:
     confirmed: int
     dropped: int
     cpu: float  # processor time per simulated time of the whole flight
+    given_up: tuple[str, ...] = ()  # why vehicles did not come to their goals
 
     def __str__(self) -> str:
         """One line."""
@@ -62,6 +63,7 @@ class Crossing:
             f"{', '.join(self.touched[:3])}; least distance {self.least:.2f} m, "
             f"{self.seconds:.1f} s, {self.confirmed} plans flown and {self.dropped} dropped, "
             f"{self.cpu:.2f} s of processor time a second"
+            f"{'; given up: ' if self.given_up else ''}{', '.join(self.given_up)}"
         )
 
 
@@ -80,7 +82,7 @@ def fly(case: Case, seeds: Sequence[int], kept: Path | None = None) -> Iterator[
     for seed in seeds:
         flight = known.get((case, seed))
         if flight is None:
-            flight = _flown(case, seed)
+            flight = flown(case, seed)
             if kept is not None:
                 try:
                     line = json.dumps(dataclasses.asdict(flight)) + "\n"
@@ -103,7 +105,8 @@ def read(path: Path | None) -> list[Crossing]:
     for number, line in enumerate(text.splitlines(), 1):
         try:
             row = json.loads(line)
-            row["case"], row["touched"] = Case(**row["case"]), tuple(row["touched"])
+            row["case"] = Case(**row["case"])
+            row["touched"], row["given_up"] = tuple(row["touched"]), tuple(row["given_up"])
             out.append(Crossing(**row))
         except (ValueError, KeyError, TypeError) as error:
             raise PlanningError(
@@ -140,13 +143,16 @@ def vehicles(n: int, vehicle: str = VEHICLE, spacing: float = SPACING) -> str:
     return "; ".join(f"{vehicle}@0,{y:g},0" for y in places)
 
 
-def _flown(case: Case, seed: int) -> Crossing:
+def flown(case: Case, seed: int) -> Crossing:
     """Flies one case through one forest; it ends when all are at their goals."""
     goals: list[int] = []
+    reasons: list[str] = []
 
     def note(t_us: int, name: str, **values: Any) -> None:  # of an event
         if name in ("goal", "given_up"):
             goals.append(t_us)
+        if name == "given_up":
+            reasons.append(values["reason"])
 
     agent = SwarmAgent(
         case.n,
@@ -183,4 +189,5 @@ def _flown(case: Case, seed: int) -> Crossing:
         metrics["plans_confirmed"],
         metrics["plans_dropped"],
         round(cpu, 2),
+        tuple(reasons),
     )

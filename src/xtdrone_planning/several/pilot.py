@@ -14,7 +14,9 @@ from .apart import SQUAT
 from .packets import fits
 
 MORE_S = 0.3  # a plan is flown for so long more than the next one has to wait, before its stop [s]
-_SLOWER = (1.0, 0.6, 0.3)  # parts of the speed at which another way past the others is tried
+# Parts of the speed at which a way past the others is tried, and whether in a wide berth of them;
+# without, the separation is kept as well.
+_TRIES = ((1.0, True), (0.5, True), (0.8, False), (0.3, False))
 _SETTLED_S = 1.0  # what rests by then is an obstacle for the search [s]
 _SLACK = 0.25  # of such an obstacle's radius, for the voxels [m]
 _OTHERS = "another vehicle is in the way"
@@ -87,16 +89,19 @@ class SharingPilot(Pilot):
                 stand(self._field, other.pos[-1], self.agreement.separation, own, kept)
 
     def _asked(self, situation: Situation) -> Plan:
-        """Plans slower where others are in the way."""
-        for part in _SLOWER:
+        """Plans slower where others are in the way, then without a wide berth of them."""
+        plan = Plan(None, reason=_OTHERS)
+        for part, wide in _TRIES:
             limits = situation.limits._replace(speed=part * situation.limits.speed)
-            plan = super()._asked(dataclasses.replace(situation, limits=limits))
+            others = situation.others if wide else ()
+            plan = super()._asked(dataclasses.replace(situation, limits=limits, others=others))
             if plan.trajectory is None:
-                return plan
+                continue
             stop = guard.stopping(plan.trajectory, self._keep_s, self._deceleration)
             if fits(stop) and self.agreement.is_free(stop, situation.t_us):
                 return plan
-        return Plan(None, plan.path, _OTHERS)
+            plan = Plan(None, plan.path, _OTHERS)
+        return plan
 
     def _take(self, t_us: int, stop: Trajectory, reason: str) -> bool:
         """Announces a plan; it waits."""
