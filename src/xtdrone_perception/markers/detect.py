@@ -7,9 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from xtdrone_core import extras
 from xtdrone_core.errors import unknown_name
 
-from ..errors import PerceptionError, require
+from ..errors import PerceptionError
 from .families import FAMILIES, Marker, dictionary, is_apriltag, require_opencv
 from .picture import draw
 
@@ -145,7 +146,9 @@ class AprilTagDetector:
 @functools.cache
 def _apriltag_detector(family: str) -> Any:  # of a library without types
     """Returns the library's detector of a family, one for all: it does not always end cleanly."""
-    library: Any = require("pupil_apriltags", "pupil-apriltags", "the library apriltag")
+    library: Any = extras.require(
+        "pupil_apriltags", "the library apriltag", "perception", PerceptionError
+    )
     return library.Detector(families=family, nthreads=1, quad_decimate=1.0)
 
 

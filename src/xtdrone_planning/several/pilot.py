@@ -8,6 +8,7 @@ from ..maps.distance_field import DistanceField
 from ..maps.voxel_map import VoxelMap
 from ..pilot import PLAN_US, Pilot
 from ..planners import guard
+from ..planners.asking import Answer
 from ..planners.planner import STEP_S, Limits, Plan, Planner, Situation, Trajectory
 from .agreement import CONFIRMED, DROPPED, Agreement
 from .apart import SQUAT
@@ -88,20 +89,22 @@ class SharingPilot(Pilot):
             if other.begun_us + round(other.duration * 1e6) < settled_us:
                 stand(self._field, other.pos[-1], self.agreement.separation, own, kept)
 
-    def _asked(self, situation: Situation) -> Plan:
+    def _asked(self, situation: Situation) -> Answer:
         """Plans slower where others are in the way, then without a wide berth of them."""
-        plan = Plan(None, reason=_OTHERS)
+        plan, total_ms = Plan(None, reason=_OTHERS), 0.0
         for part, wide in _TRIES:
             limits = situation.limits._replace(speed=part * situation.limits.speed)
             others = situation.others if wide else ()
-            plan = super()._asked(dataclasses.replace(situation, limits=limits, others=others))
+            tried = dataclasses.replace(situation, limits=limits, others=others)
+            plan, thread_ms = super()._asked(tried)
+            total_ms += thread_ms
             if plan.trajectory is None:
                 continue
             stop = guard.stopping(plan.trajectory, self._keep_s, self._deceleration)
             if fits(stop) and self.agreement.is_free(stop, situation.t_us):
-                return plan
+                return Answer(plan, total_ms)
             plan = Plan(None, plan.path, _OTHERS)
-        return plan
+        return Answer(plan, total_ms)
 
     def _take(self, t_us: int, stop: Trajectory, reason: str) -> bool:
         """Announces a plan; it waits."""
