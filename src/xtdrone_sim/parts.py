@@ -164,7 +164,8 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
         XtdroneError: Something in the scenario cannot be built, or continued.
     """
     scenario, world = setup.scenario, setup.world
-    models = tuple(load_vehicle(spec.type) for spec in scenario.vehicles)
+    kinds = {kind: load_vehicle(kind) for kind in {spec.type for spec in scenario.vehicles}}
+    models = tuple(kinds[spec.type] for spec in scenario.vehicles)
     fleet = FleetModel.of(models)
     names = [spec.name for spec in scenario.vehicles]
     new = names

@@ -267,7 +267,8 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Telemetered, RemovableVehicles):
             text += (
                 f"; a living PX4 {i} of an earlier simulation will not reconnect: restart it"
                 if ports.in_use(self._ports.ground_station_local(i))
-                else f"; start it with '-i {self._ports.px4_number(i)}'"
+                else f"; start it with '-i {self._ports.px4_number(i)}', or end this by Ctrl-C "
+                "and set PX4_BUILD, then it is started for you"
             )
         self._on_text(i, _WARNING, text)
         _log.warning("%s: %s", self._names[i], text)  # the simulation waits

@@ -35,7 +35,7 @@ def evaluate(
     folder: Path,
     split: str,
     threshold: float,
-    smallest: int = 12,
+    smallest: int = 20,
     visible: float = 0.5,
     watch: Callable[[int], object] = lambda _: None,
 ) -> list[Score]:
