@@ -1,6 +1,7 @@
 """Landings on markers, flown one by one: each leaves a line in a file, so that none is lost."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -47,6 +48,8 @@ class Row:
     bound: float  # [m]
     share: float  # of the flights that have to be within it; 0: none, it is only told
     options: dict[str, Any] = field(default_factory=dict)  # of the scenario
+    most: int = 50  # flights
+    needs: str = ""  # an environment variable without which it is not flown
 
     def land(self, seed: int) -> Landing:
         """Flies once."""
@@ -121,11 +124,15 @@ def on_deck(carrier, seed, **options):
 ROVER, BOAT = partial(on_deck, "rover_marker"), partial(on_deck, "boat_marker")
 NIGHT = {"rendering": "realistic", "time_of_day": "01:00"}
 RAIN = {"rendering": "realistic", "time_of_day": "12:00", "weather": "rain=10"}
+SEA = {"waves": "height=0.3 period=3 direction=60"}
 GUSTS = {"wind": "dryden=5"}
 ROWS = (
     Row("pad", "pad, by day", on_pad, 0.10, 1.0),
     Row("rover", "rover at 1 m/s, by day", ROVER, 0.15, 1.0),
-    Row("boat", "boat at 1 m/s, still water", BOAT, 0.15, 0.9),
+    Row("boat", "boat at 1 m/s, waves of 0.3 m", BOAT, 0.15, 0.9, SEA),
+    Row("pad_px4", "pad, by real PX4", on_pad, 0.10, 1.0, {"autopilot": "px4"}, 10, "PX4_BUILD"),
+    Row("boat_still", "boat at 1 m/s, still water", BOAT, 0.15, 1.0),
+    Row("boat_night", "boat, waves, by night", BOAT, 0.15, 0.9, SEA | NIGHT),
     Row("pad_night", "pad, by night", on_pad, 0.10, 1.0, NIGHT),
     Row("pad_rain", "pad, rain of 10 mm/h", on_pad, 0.10, 1.0, RAIN),
     Row("pad_gusts", "pad, gusts", on_pad, 0.10, 0.0, GUSTS),
@@ -149,10 +156,11 @@ def read(file: Path) -> list[Landing]:
 
 def missing(rows: Iterable[Row], flights: int, flown: Iterable[Landing]) -> Iterator[tuple]:
     """Yields row and seed of each flight that is not there, the first ones of all rows first."""
+    rows = [row for row in rows if not row.needs or os.environ.get(row.needs)]
     there = {(landing.row, landing.seed) for landing in flown}
     for seed in range(flights):
         for row in rows:
-            if (row.name, seed) not in there:
+            if (row.name, seed) not in there and seed < row.most:
                 yield row, seed
 
 
