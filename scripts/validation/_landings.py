@@ -106,6 +106,14 @@ def on_pad(seed, **options):
     return agent, scenario, lambda state: PAD, 0
 
 
+def on_nothing(seed, **options):
+    """Is told of a pad where there is none: it searches, then lands where it is."""
+    scenario = xd.Scenario("iris_downward", world="empty", seed=seed, log="none", **options)
+    said = np.array([3.0, 2.0, 0.0])
+    agent = MarkerLandingAgent(east=3.0, north=2.0, height=4.0)
+    return agent, scenario, lambda state: said, 0
+
+
 def on_deck(carrier, seed, **options):
     """Lands on a rover or boat that drives at 1 m/s."""
     boat = carrier == "boat_marker"
@@ -131,6 +139,17 @@ ROWS = (
     Row("rover", "rover at 1 m/s, by day", ROVER, 0.15, 1.0),
     Row("boat", "boat at 1 m/s, waves of 0.3 m", BOAT, 0.15, 0.9, SEA),
     Row("pad_px4", "pad, by real PX4", on_pad, 0.10, 1.0, {"autopilot": "px4"}, 10, "PX4_BUILD"),
+    Row("nothing", "no pad: search, then down", on_nothing, 1.0, 1.0, most=3),
+    Row(
+        "nothing_px4",
+        "no pad, by real PX4",
+        on_nothing,
+        1.0,
+        1.0,
+        {"autopilot": "px4"},
+        3,
+        "PX4_BUILD",
+    ),
     Row("boat_still", "boat at 1 m/s, still water", BOAT, 0.15, 1.0),
     Row("boat_night", "boat, waves, by night", BOAT, 0.15, 0.9, SEA | NIGHT),
     Row("pad_night", "pad, by night", on_pad, 0.10, 1.0, NIGHT),
