@@ -73,7 +73,7 @@ def write(landings: Sequence[Landing]) -> int:
         "",
         "Made by `scripts/validation.sh landing`, which flies what is missing of "
         "scripts/validation/landing.jsonl: one line for each flight. `iris_downward` with usual "
-        "GPS takes off, flies to where a pad is said to be (up to 2.5 m beside its place) and lands "
+        "GPS takes off, flies to where a pad is said to be (up to 2.5 m off) and lands "
         "by AUTO.PRECLAND, or follows a rover or boat in OFFBOARD, lands on it and is carried on. "
         "An error is the true horizontal distance of the vehicle from the middle of the marker at "
         "the end. Waves: significant height 0.3 m, peak period 3 s, JONSWAP, under a boat of "
