@@ -23,6 +23,7 @@ from recorded_times import TABLE  # noqa: E402
 from xtdrone_slam.benchmark.machine import describe  # noqa: E402
 
 ROWS = 60
+SHORT_S = 0.5  # a file that takes less has no row
 INTRODUCTION = """# Processor time of the tests
 
 <!-- Written by scripts/times_of_tests.py. -->
@@ -57,6 +58,7 @@ def written(times: dict) -> str:
     """Lays out tests/TIMES.md."""
     by_room = sums(times, lambda name: name.removeprefix("tests/").partition("/")[0])
     by_file = sums(times, lambda name: name.removeprefix("tests/").partition("::")[0])
+    by_file = [row for row in by_file if sum(map(float, row[2:])) >= SHORT_S]
     tests = {name: row for name, row in times.items() if row["mark"] != "fixtures"}
     by_test = sorted(tests.items(), key=lambda item: -item[1]["s"])
     here = describe()
@@ -79,8 +81,8 @@ def written(times: dict) -> str:
             head,
             "## Rooms\n",
             table("room | tests | unmarked | slow | long | shared fixtures", by_room),
-            f"## The {ROWS} files that take longest\n",
-            table("file | tests | unmarked | slow | long | shared fixtures", by_file[:ROWS]),
+            f"## Files that take {SHORT_S} s or more\n",
+            table("file | tests | unmarked | slow | long | shared fixtures", by_file),
             f"## The {ROWS} tests that take longest\n",
             table("test | mark | s", test_rows),
         )

@@ -683,6 +683,10 @@ class EmbeddedAutopilot(
         if self.links is not None:
             self.links.close()
 
+    def turns_camera(self, i: int) -> bool:
+        """Whether vehicle i has a mount that turns its camera; see AimsCameras."""
+        return self.mount.turns(i)
+
     def aim_camera(self, i: int, position: np.ndarray | None) -> None:
         """Makes the camera mount of vehicle i look at a place; see AimsCameras."""
         self.mount.look_at(i, position)

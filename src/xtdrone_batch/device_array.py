@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xtdrone_core import extras
+
 from .errors import BatchError
 
 OnDevice = Any  # an array of numba.cuda, which has no types
@@ -133,7 +135,7 @@ def check_device() -> None:
     simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
     if not simulated and importlib.util.find_spec("numba_cuda") is None:
         raise BatchError(
-            "device='cuda' needs numba-cuda: pip install 'xtdrone[cuda]', or use device='cpu'"
+            f"device='cuda' needs numba-cuda: {extras.install('cuda')}, or use device='cpu'"
         )
     from numba import cuda  # slow to import
 

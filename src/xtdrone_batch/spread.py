@@ -4,7 +4,6 @@ Each worker has some of the environments. What they draw depends on the seed and
 so the results are those of one process, to the byte.
 """
 
-import importlib
 import itertools
 import multiprocessing
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from xtdrone_core import extras
 from xtdrone_core.errors import XtdroneError
 
 from .arrays import BatchState
@@ -200,13 +200,8 @@ def _serve(pipe: Connection, given: tuple) -> None:
 
 def _on_ray(address: str) -> Callable[..., Any]:  # returns an actor class of Ray's
     """Makes actors of a Ray cluster."""
-    try:
-        ray = importlib.import_module("ray")
-    except ImportError:
-        raise BatchError(
-            "Ray is not installed: pip install 'xtdrone[campaign]', or leave `ray` "
-            "out for processes of this machine"
-        ) from None
+    instead = "leave `ray` out for processes of this machine"
+    ray = extras.require("ray", "a batch on Ray", "campaign", BatchError, instead)
     if not ray.is_initialized():
         ray.init(
             address=None if address == "local" else address,

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from xtdrone_core import XtdroneError
+from xtdrone_core import XtdroneError, extras
 
 from .errors import CampaignError
 from .runners import Done
@@ -51,13 +51,7 @@ class RayRunner:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports to its vendor
         if self._address and _has_token():  # Ray looks for one only if it chooses the address
             os.environ.setdefault("RAY_AUTH_MODE", "token")
-        try:
-            import ray
-        except ModuleNotFoundError as error:
-            raise self._error(
-                "campaigns run on Ray, which is not installed: pip install "
-                f"'xtdrone[campaign]', or {self._instead}"
-            ) from error
+        ray = extras.require("ray", "a campaign on Ray", "campaign", self._error, self._instead)
         if not tasks:
             return
         self._connect(ray)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xtdrone_core import Scenario, XtdroneError, registry
+from xtdrone_core import Scenario, XtdroneError, extras, registry
 from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import MISSED
 from xtdrone_core.runs import run_folder
@@ -157,7 +157,7 @@ def _run(args: argparse.Namespace) -> int:
     good = flights_table.columns["status"].count(GOOD)
     print(f"{good} of {len(flights_table)} flights succeeded")
     if not any(path.suffix == ".parquet" for path in written):
-        print("no Parquet table: pip install 'xtdrone[campaign]', and repeat the command")
+        print(f"no Parquet table: {extras.install('campaign')}, and repeat the command")
     print("\n".join(f"{path.suffix[1:] + ':':9}{path}" for path in written))
     return 0 if good == len(flights_table) else MISSED
 

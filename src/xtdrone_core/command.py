@@ -213,8 +213,8 @@ def _load(entry: metadata.EntryPoint) -> Callable[[Subparsers], None]:
         return entry.load()
     except ModuleNotFoundError as error:
         raise XtdroneError(
-            f"'xtdrone {entry.name}' needs the Python package '{error.name}': run "
-            "scripts/setup.sh, or pip install what is missing"
+            f"'xtdrone {entry.name}' needs the Python package '{error.name}': pip install what "
+            "brings it"
         ) from error
 
 

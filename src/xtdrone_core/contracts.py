@@ -268,6 +268,9 @@ class LandingTargetTaker(Protocol):
 class AimsCameras(Protocol):
     """An autopilot with camera mounts that an Agent may turn."""
 
+    def turns_camera(self, i: int) -> bool:
+        """Returns whether vehicle i has a mount that turns its camera all around."""
+
     def aim_camera(self, i: int, position: np.ndarray | None) -> None:
         """Makes the camera mount of vehicle i look at a place from now on.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xtdrone_core import resources
+from xtdrone_core import extras, resources
 from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import MISSED
 from xtdrone_core.runs import run_folder
@@ -155,10 +155,7 @@ def _learn(args: argparse.Namespace) -> int | None:
     try:
         from .learning.training import Plan
     except ImportError as error:
-        raise LearningError(
-            f"learning needs PyTorch and ONNX ({error.name} is not installed): "
-            "pip install 'xtdrone[learn]'"
-        ) from error
+        raise LearningError(extras.lacking("learning", error, "learn")) from error
     plan = Plan(
         task=args.task,
         vehicle=args.vehicle,

@@ -59,6 +59,11 @@ def register(subparsers: Subparsers) -> None:
         help="a planner, or module:Class, and its speed in m/s; may be given often (local=3)",
     )
     table.add_argument("--world", default="woods", help="a name from worlds/batch (woods)")
+    table.add_argument(
+        "--out",
+        metavar="FILE",
+        help="keep each flight in it, a line of JSON; what it holds is not flown again",
+    )
     table.set_defaults(run=_table)
 
 
@@ -72,7 +77,8 @@ def _world(args: argparse.Namespace) -> None:
 
 def _table(args: argparse.Namespace) -> None:
     from .planners.planner import PLANNERS
-    from .table import Case, fly, summary
+    from .results import Case, Kept, Scene, summary
+    from .table import fly
 
     cases = []
     for text in args.case or ["local=3"]:
@@ -82,7 +88,9 @@ def _table(args: argparse.Namespace) -> None:
         PLANNERS.check(planner)
         cases.append(Case(planner, number_type("speed", 0.2, 15.0)(speed)))
     results = []
-    for result in fly(args.world, cases, range(args.first, args.first + args.forests)):
+    seeds = range(args.first, args.first + args.forests)
+    kept = Kept(Path(args.out) if args.out else None)
+    for result in fly([Scene(args.world, seed) for seed in seeds], cases, kept):
         print(result, flush=True)
         results.append(result)
     print(*summary(results), sep="\n")

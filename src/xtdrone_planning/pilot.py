@@ -13,7 +13,8 @@ from xtdrone_guidance.planned import Planned
 from .maps.distance_field import DistanceField
 from .maps.voxel_map import VoxelMap
 from .planners import guard
-from .planners.planner import Limits, Plan, Planner, Situation, Trajectory
+from .planners.asking import Asker
+from .planners.planner import Limits, Planner, Situation, Trajectory
 
 PLAN_US = 100_000  # between two plans [us]
 _KEEP_S = 0.3  # a trajectory is flown as planned for at least so long before its stop [s]
@@ -26,6 +27,7 @@ _SCAN_RATE = 0.9  # [rad/s]
 _LOST = 1.0  # its set-point is so far from the vehicle that it begins anew [m]
 _OWN = 0.55  # radius around the vehicle in which it would touch what were there [m]
 _REST = 0.15  # slower is at rest [m/s]
+HANGS_S = 60.0  # a planner without an answer for so long hangs; kernels may compile before it [s]
 
 
 class Pilot(Memory):
@@ -65,6 +67,7 @@ class Pilot(Memory):
         field: DistanceField,
         centre: np.ndarray | None = None,
         on_plan: Callable[[Trajectory], None] | None = None,
+        hangs_s: float = HANGS_S,
     ) -> None:
         """A pilot that holds; start() says where.
 
@@ -75,8 +78,10 @@ class Pilot(Memory):
             field: Distances, of the map's resolution.
             centre: (3,) of the field [m]; None for the vehicle.
             on_plan: Called with what is flown from now on, its stop included.
+            hangs_s: A plan that takes longer is not waited for, wall-clock time [s].
         """
-        self.limits, self.voxels, self._planner, self._field = limits, voxels, planner, field
+        self.limits, self.voxels, self._field = limits, voxels, field
+        self._asker = Asker(planner, hangs_s)
         self._centre = centre
         self._on_plan = on_plan or (lambda trajectory: None)
         self.goal: Any = None
@@ -147,7 +152,7 @@ class Pilot(Memory):
         begun = time.thread_time()
         self._field.update(self.voxels, pos if self._centre is None else self._centre)
         now = self.flown.since(t_us)
-        plan = self._asked(
+        plan, thread_ms = self._asker.plan(
             Situation(
                 t_us,
                 *now,
@@ -171,17 +176,9 @@ class Pilot(Memory):
             else:
                 reason = "the way leads through what is not seen yet"
                 reason = reason if found == guard.UNSEEN else "it could not stop in time"
-        self.plan_ms.append(1e3 * (time.thread_time() - begun))
+        self.plan_ms.append(1e3 * (time.thread_time() - begun) + thread_ms)
         if plan.trajectory is None or self.flown.begun_us != t_us or reason:
             self._hold(t_us, reason)
-
-    def _asked(self, situation: Situation) -> Plan:
-        """Asks the planner; its errors are a plan without a trajectory."""
-        try:
-            return self._planner.plan(situation)
-        except Exception as error:  # of a planner that anyone may have written
-            what = str(error).splitlines()[0] if str(error) else ""
-            return Plan(None, reason=f"the planner failed: {type(error).__name__} {what}".strip())
 
     def _hold(self, t_us: int, reason: str) -> None:
         """Notes why nothing new is flown; what is flown ends with a stop."""

@@ -144,6 +144,7 @@ class SeeingAgent(FlightAgent):
     def metrics(self) -> dict[str, Any]:
         """Returns what is measured of a flight, for its summary."""
         free, occupied = self.pilot.voxels.known_volume()
+        held = {"held": self._said} if self._said else {}
         return {
             "way_m": round(self.flown_way, 2),
             "way_s": round(self.flown_s, 1),
@@ -152,7 +153,7 @@ class SeeingAgent(FlightAgent):
             "plan_ms_99": round(float(np.percentile(self.pilot.plan_ms, 99)), 2),
             "seen_free_m3": round(free, 1),
             "seen_occupied_m3": round(occupied, 2),
-            "held": self._said,
+            **held,
         }
 
     @property

@@ -3,7 +3,6 @@
 import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from .maps.distance_field import DistanceField
 from .maps.voxel_map import VoxelMap
 from .planners.planner import Limits
 from .planners.search import REACHED, Search
+from .results import Case, Kept, Result, Scene
 
 START, GOAL = (0.0, 0.0, 2.0), (56.0, 0.0, 2.0)  # of the woods [m]
 VEHICLE = "iris_depth"
@@ -29,76 +29,26 @@ _MOST_S = 240.0  # of a flight [s]
 _ACCELERATION = 1.2  # of a flight, over its speed [1/s]; at least 4 m/s^2
 
 
-@dataclass(frozen=True)
-class Case:
-    """A planner and how fast it flies."""
-
-    planner: str
-    speed: float  # [m/s]
-
-
-@dataclass(frozen=True)
-class Result:
-    """One flight."""
-
-    case: Case
-    seed: int
-    reached: bool
-    touched: str  # what the vehicle touched in the air, or ""
-    way: float  # from the take-off height to the goal [m]
-    shortest: float  # [m]
-    seconds: float  # simulated, for that way [s]
-    reason: str  # why it held last, or ""
-    plan_ms: float  # median processor time of a plan [ms]
-
-    @property
-    def success(self) -> bool:
-        """Whether the goal was reached and nothing was touched."""
-        return self.reached and not self.touched
-
-    def __str__(self) -> str:
-        """One line."""
-        what = "ok" if self.success else f"touched {self.touched}" if self.touched else self.reason
-        return (
-            f"{self.case.planner} {self.case.speed:g} m/s, forest {self.seed}: {what}; "
-            f"{self.way:.1f} m in {self.seconds:.1f} s, shortest {self.shortest:.1f} m"
-        )
-
-
-def fly(world: str, cases: Sequence[Case], seeds: Sequence[int]) -> Iterator[Result]:
-    """Flies each case through each random environment of a batch's world.
+def fly(
+    scenes: Sequence[Scene], cases: Sequence[Case], kept: Kept | None = None
+) -> Iterator[Result]:
+    """Flies each case through each scene, but for the flights that are kept.
 
     Raises:
         XtdroneError: There is no such world or planner.
     """
-    for seed in seeds:
-        objects = objects_of(world, seed)
-        shortest = shortest_way(objects, np.array(START), np.array(GOAL))
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "forest.world"
-            path.write_bytes(world_xml(objects, "forest"))
-            for case in cases:
-                yield _flown(path, case, seed, shortest)
-
-
-def summary(results: Sequence[Result]) -> list[str]:
-    """Returns a table of cases: successes, touches, way over the shortest, mean speed, plans."""
-    lines = [
-        "| planner | speed [m/s] | flights | untouched at the goal | touched | way / shortest "
-        "| mean speed [m/s] | plan [ms] |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for case in dict.fromkeys(result.case for result in results):
-        own = [result for result in results if result.case == case]
-        good = [result for result in own if result.success]
-        ratio = np.mean([result.way / result.shortest for result in good]) if good else np.nan
-        mean = np.mean([result.way / result.seconds for result in good]) if good else np.nan
-        lines.append(
-            f"| {case.planner} | {case.speed:g} | {len(own)} | {len(good)} "
-            f"({100 * len(good) / len(own):.0f} %) | {sum(bool(r.touched) for r in own)} "
-            f"| {ratio:.3f} | {mean:.2f} | {np.median([r.plan_ms for r in own]):.1f} |"
-        )
-    return lines
+    kept = kept or Kept(None)
+    for scene in scenes:
+        left = [case for case in cases if kept.find(case, scene) is None]
+        if left:
+            objects = objects_of(scene.world, scene.seed)
+            shortest = shortest_way(objects, np.array(START), np.array(GOAL))
+        for case in cases:
+            result = kept.find(case, scene)
+            if result is None:
+                result = _flown(objects, case, scene, shortest)
+                kept.add(result)
+            yield result
 
 
 def shortest_way(objects: np.ndarray, start: np.ndarray, goal: np.ndarray) -> float:
@@ -144,9 +94,8 @@ def _inside(obj: np.void, places: np.ndarray) -> np.ndarray:
     return np.asarray((aside < obj["size"][0] ** 2) & (np.abs(along) < 0.5 * obj["size"][1]))
 
 
-def _flown(world: Path, case: Case, seed: int, shortest: float) -> Result:
-    """Flies one case through one world."""
-    scenario = Scenario(parse_vehicles(VEHICLE), world=str(world), seed=seed, speed=0.0)
+def _flown(objects: np.ndarray, case: Case, scene: Scene, shortest: float) -> Result:
+    """Flies one case through one scene."""
     events: list[tuple[int, str]] = []
     agent = NavigateAgent(
         1,
@@ -156,7 +105,13 @@ def _flown(world: Path, case: Case, seed: int, shortest: float) -> Result:
         acceleration=max(4.0, _ACCELERATION * case.speed),
         on_event=lambda t_us, name, **values: events.append((t_us, name)),
     )
-    with contextlib.closing(Simulation(scenario)) as simulation:
+    with contextlib.ExitStack() as stack:
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "scene.world"
+        path.write_bytes(world_xml(objects, "scene"))
+        scenario = Scenario(
+            parse_vehicles(VEHICLE), world=str(path), seed=scene.seed, speed=0.0, log="none"
+        )
+        simulation = stack.enter_context(contextlib.closing(Simulation(scenario)))
         simulation.agent = agent
         while not agent.done and simulation.t_us < _MOST_S * 1e6 and not simulation.crashes:
             simulation.run(simulation.t_us + 1_000_000)
@@ -164,7 +119,7 @@ def _flown(world: Path, case: Case, seed: int, shortest: float) -> Result:
         reached, total = agent.goals_reached()["goals"]
         return Result(
             case,
-            seed,
+            scene,
             reached == total,
             " and ".join(touched[0]) if touched else "",
             agent.flown_way,

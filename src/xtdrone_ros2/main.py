@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core import ControlError, XtdroneError, extras
 from xtdrone_core.errors import failure
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_dynamics.earth.geoid import geoid_height
@@ -152,7 +152,7 @@ def main() -> NoReturn:
         try:
             process = _Ros2Process(description)
         except ImportError as error:
-            raise Ros2Error(f"it needs {error.name}: pip install 'xtdrone[ros2]'") from error
+            raise Ros2Error(extras.lacking("ROS 2", error, "ros2")) from error
         print("ready", flush=True)
         sys.stdout = sys.stderr  # output from now on is for the simulation's log
         try:

@@ -6,12 +6,21 @@ from argparse import Namespace
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from xtdrone_core import extras
 from xtdrone_core.runs import run_folder
 from xtdrone_core.windows import display
 
 from .errors import SlamError
 
 # Evaluation and OpenCV are imported where they are needed: they take seconds.
+_IMAGES = ("cv2",)
+_EVALUATED = ("cv2", "evo")  # an estimate from images, which is evaluated at the end
+
+
+def _require(what: str, *modules: str) -> None:
+    """Checks before anything flies or is written that the libraries are there which it needs."""
+    for module in modules:
+        extras.require(module, what, "slam", SlamError)
 
 
 def install(args: Namespace) -> None:
@@ -87,6 +96,7 @@ def run(args: Namespace) -> int:
     limits = verdict.parse_limits(args.limit)
     folder = dataset.find(args.dataset)
     dataset.Dataset(folder)  # raises an error, if any, before the run folder is created
+    _require("a benchmark", *_EVALUATED)
     conditions = plan.parse(
         {
             "systems": [args.system],
@@ -118,6 +128,7 @@ def campaign(args: Namespace) -> int:
     from .benchmark import execution, plan
 
     planned = plan.load(args.file)
+    _require("a campaign", *_EVALUATED)
     folder = run_folder.runs_root() / planned.name
     folder.mkdir(parents=True, exist_ok=True)
     return execution.execute(
@@ -159,6 +170,7 @@ def export(args: Namespace) -> None:
         trajectories.write_csv(Path(args.out), flown)
     else:
         source = dataset.Dataset(dataset.find(args.source))
+        _require("the export of a dataset", *_IMAGES)
         with tqdm(
             total=len(source),
             unit=" pairs",
@@ -177,6 +189,7 @@ def import_bag(args: Namespace) -> None:
 
     from .datasets import importing
 
+    _require("the import of a bag", *_IMAGES, "rosbags")
     with tqdm(
         total=0, unit=" messages", desc="import", file=sys.stderr, delay=1e-3, disable=None
     ) as bar:
@@ -202,6 +215,7 @@ def record(args: Namespace) -> int:
         **{field.name: getattr(args, field.name) for field in fields(FlightOptions)}
     )
     (x, y, _), _, yaw, *_ = trajectories.load(options.trajectory).at(0.0)
+    _require("a recording", *_IMAGES)
     world = options.world
     if (options.light, options.texture) != (1.0, 1.0):
         world = str(
@@ -260,6 +274,7 @@ def live(args: Namespace) -> int:
 
     sensors = FlightOptions(vehicle=args.vehicle, sweep=args.sweep).sensors()
     (x, y, _), _, yaw, *_ = trajectories.load(args.trajectory).at(0.0)
+    _require("a flight on the poses of a system", *_EVALUATED)
     return command.main(
         [
             "fly",

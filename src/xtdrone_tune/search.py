@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core import extras
+
 from .errors import TuneError
 
 Costs = Callable[[np.ndarray], np.ndarray]  # (D, n) candidates to (n,) costs
@@ -121,10 +123,7 @@ def covariance_adaptation(
     costs: Costs, bounds: np.ndarray, rng: np.random.Generator, generations: int, watch: Watch
 ) -> np.ndarray:
     """CMA-ES of Hansen over powers, from three starts."""
-    try:
-        import cma
-    except ModuleNotFoundError as error:
-        raise TuneError("--method cma needs the Python package cma: pip install cma") from error
+    cma = extras.require("cma", "--method cma", "tune", TuneError)
     box = _Box(bounds)
     best, best_cost, lowest = np.full(len(box.free), 0.5), np.inf, np.inf
     for _ in range(_STARTS):

@@ -143,7 +143,7 @@ def test_missing_packages_are_named(monkeypatch):
     )
     finding = of(doctor.packages)["Python"]
     assert finding.level == FAULT and "surely_missing" in finding.text
-    assert "evo" not in finding.text and "setup.sh" in finding.advice
+    assert "evo" not in finding.text and finding.advice.endswith("-m pip install surely_missing")
 
 
 @pytest.mark.parametrize("value, level", [("", OK), ("/nowhere", FAULT)])
@@ -155,6 +155,11 @@ def test_px4_is_looked_for_where_its_variable_says(monkeypatch, value, level):
 def test_without_ros_there_is_a_warning_only(monkeypatch):
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
     assert [finding.level for finding in doctor.ros()] == [WARNING]
+
+
+def test_with_pip_alone_ros_is_not_used(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "root", lambda: tmp_path)
+    assert [finding.level for finding in doctor.ros()] == [OK]
 
 
 def test_a_package_path_without_the_workspace_is_a_fault(monkeypatch):

@@ -84,6 +84,20 @@ def test_each_instance_has_its_own_latest_run(runs):
         run_folder.create("latest-2")
 
 
+def test_the_folder_of_all_runs_goes_with_a_run_that_was_not_flown(tmp_path, monkeypatch):
+    root = tmp_path / "made" / "runs"
+    monkeypatch.setenv("XTDRONE_RUNS", str(root))
+    run_folder.discard_unflown(run_folder.create("refused", 0))
+    assert not root.exists()
+    kept = run_folder.create("flown", 0)
+    run_folder.discard_unflown(run_folder.create("refused", 0))
+    assert (root / "latest").resolve() == kept
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path / "given"))
+    (tmp_path / "given").mkdir()
+    run_folder.discard_unflown(run_folder.create("refused", 0))
+    assert (tmp_path / "given").is_dir()  # it was there before
+
+
 def test_gazebos_master_is_shifted():
     assert ports.gazebo_master(0) == "http://127.0.0.1:11345"
     assert ports.gazebo_master(2, "http://127.0.0.1:11400") == "http://127.0.0.1:11402"

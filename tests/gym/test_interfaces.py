@@ -280,7 +280,7 @@ def test_a_missing_library_is_named(module, missing, package, monkeypatch):
     extra = "gym" if package == "pettingzoo" else "learners"
     with pytest.raises(
         BatchError,
-        match=rf"needs the Python package {package} \(.*\): pip install "
-        rf"'xtdrone\[{extra}\]'$",
+        match=rf"needs a Python package that is not installed \(.*{missing}.*\): .*pip install "
+        rf".*\[{extra}\]'$",
     ):
         importlib.import_module(name)

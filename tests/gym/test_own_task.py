@@ -9,8 +9,11 @@ import pytest
 
 pytest.importorskip("torch", reason="learning is not installed: scripts/setup.sh --learn")
 
+from one_process import OneProcess
+from xtdrone_campaign.runners import ProcessRunner
 from xtdrone_core.command import main
 from xtdrone_core.errors import XtdroneError
+from xtdrone_gym.learning import sweep
 from xtdrone_gym.learning.training import Plan, Training
 from xtdrone_gym.task_batch import find_task, name_of
 from xtdrone_gym.tasks import TASKS
@@ -94,7 +97,11 @@ def test_the_command_learns_it_and_fly_policy_flies_it(tmp_path, monkeypatch, ca
 
 
 @pytest.mark.slow
-def test_a_sweep_takes_it_into_its_processes(tmp_path):
+@pytest.mark.parametrize(
+    "runner", [OneProcess, pytest.param(ProcessRunner, marks=pytest.mark.long)]
+)
+def test_a_sweep_takes_it_into_its_processes(tmp_path, monkeypatch, runner):
+    monkeypatch.setattr(sweep, "ProcessRunner", runner)
     out = tmp_path / "sweep"
     assert main(["learn", "calm_task:TASK", *WORDS, "--seeds", "2", "--out", str(out)]) == 0
     assert len((out / "trainings.csv").read_text().splitlines()) == 3

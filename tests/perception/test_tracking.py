@@ -9,8 +9,10 @@ from xtdrone_perception.detection.found import Detections, nothing
 from xtdrone_perception.errors import PerceptionError
 from xtdrone_perception.tracking.agent import FollowAgent
 from xtdrone_perception.tracking.ground_filter import GroundFilter
+from xtdrone_perception.tracking.ground_tracks import GroundTracks, Sight
 from xtdrone_perception.tracking.identities import ByteTrack
-from xtdrone_perception.tracking.sight import Eye, corners, place_of, standing
+from xtdrone_perception.tracking.pursuit import Pursuit, Sighting, Station
+from xtdrone_perception.tracking.sight import Eye, LevelGround, corners, place_of, standing
 from xtdrone_sim.world import load_world
 
 CAMERA = CameraParameters.pinhole(640, 480, 1.2)
@@ -96,6 +98,76 @@ def test_who_stands_behind_a_wall_or_the_camera_is_not_found(street):
 def test_what_the_agent_refuses(options, said):
     with pytest.raises(PerceptionError, match=said):
         FollowAgent(**options)
+
+
+def crossing(rng, stddev=0.1):
+    """Yields time, true places (3, 2), and noisy ones, of three who meet in one place."""
+    headings = np.array([(1.0, 0.0), (-0.6, 0.8), (-0.5, -0.8)])
+    for k in range(40):
+        true = (0.2 * k - 4.0) * 1.3 * headings
+        yield 200_000 * (k + 1), true, true + rng.normal(0.0, stddev, (3, 2))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_three_who_cross_keep_their_numbers(seed):
+    rng = np.random.default_rng(seed)
+    tracks = GroundTracks()
+    for t_us, true, seen in crossing(rng):
+        near = 4_600_000 > t_us > 3_800_000  # the first one hides the others
+        order = [0] if near else rng.permutation(3)
+        tracks.update(t_us, [Sight(seen[k], 0.06 * np.eye(2)) for k in order])
+        if t_us == 2_000_000:
+            before = [nearest(tracks, place) for place in true]
+    assert sorted(before) == [1, 2, 3]
+    assert [nearest(tracks, place) for place in true] == before
+
+
+def nearest(tracks, place):
+    away = [np.linalg.norm(track.motion.x[:2] - place) for track in tracks.tracks]
+    return tracks.tracks[int(np.argmin(away))].number
+
+
+def test_a_newcomer_does_not_take_the_place_of_a_target_that_is_seen():
+    tracks = GroundTracks()
+    for k in range(8):
+        sights = [Sight(np.array([0.0, 0.0]), 0.2 * np.eye(2))]
+        if k > 4:
+            sights.insert(0, Sight(np.array([0.6, 0.0]), 0.2 * np.eye(2)))
+        tracks.update(200_000 * k, sights)
+    assert [track.number for track in tracks.tracks] == [1, 2]
+    assert abs(tracks.tracks[0].motion.x[0]) < 0.2
+    tracks.update(60_000_000, [])
+    assert tracks.tracks == []
+
+
+def test_a_pursuit_on_level_ground_finds_loses_and_finds_again():
+    """As the node does it, without a map."""
+    told = []
+    pursuit = Pursuit(
+        CAMERA, LevelGround(0.0), lambda t_us, name, **values: told.append((t_us, name))
+    )
+    pos, station = np.array([-8.0, 0.0, 6.0]), Station(8.0, 6.0, 0.0)
+    for k in range(120):
+        t_us, place = 200_000 * k, np.array([0.1 * k, 1.0, 0.0])
+        eye = towards(pos, place)
+        box = np.array([[300.0, 200.0, 320.0, 240.5]])  # its foot in the middle of the image
+        seen = 40 > k or k > 100
+        pursuit.put(
+            Sighting(t_us + 100_000, t_us, Detections(box, np.ones(1), np.zeros(1, int)), eye)
+            if seen
+            else Sighting(t_us + 100_000, t_us, nothing(), eye)
+        )
+        pursuit.update(t_us)
+        order = pursuit.order(t_us, pos, station)
+        if k == 39:
+            np.testing.assert_allclose(pursuit.target.motion.x, (3.9, 1.0, 0.5, 0.0), atol=0.4)
+            assert order.vel[0] > 1.0  # after it
+            assert abs(order.yaw - np.arctan2(1.0, 12.0)) < 0.1
+        if k == 95:
+            assert pursuit.target is None and not order.vel[:2].any()
+    assert [name for _, name in told] == ["target", "lost", "reacquired"]
+    assert told[0][0] == 500_000  # with the third image, after its latency
+    assert pursuit.losses == pursuit.found_again == 1
 
 
 def test_bytetrack_keeps_identities_of_people_that_pass():

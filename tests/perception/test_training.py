@@ -15,6 +15,7 @@ from xtdrone_core.command import main  # noqa: E402
 from xtdrone_perception.dataset.options import Options  # noqa: E402
 from xtdrone_perception.detection import export, samples  # noqa: E402
 from xtdrone_perception.detection.detector import Detector  # noqa: E402
+from xtdrone_perception.detection.light import Light  # noqa: E402
 from xtdrone_perception.detection.network import Network, boxes_of  # noqa: E402
 from xtdrone_perception.detection.training import Plan, train  # noqa: E402
 from xtdrone_perception.errors import PerceptionError  # noqa: E402
@@ -88,14 +89,36 @@ def test_the_cells_of_a_box_are_taught_its_edges_and_what_is_hidden_is_ignored()
 def test_crops_show_what_is_said_of_them(tmp_path):
     folder = data_set(tmp_path / "data")
     picture = samples.read_split(folder, Options(classes=("person", "car")), "train")[0]
+    image = samples.Images()(picture.path)
     for seed in range(8):
-        sample = samples.crop(picture, 2, (96, 64), np.random.default_rng(seed))
+        sample = samples.crop(picture, image, 2, (96, 64), np.random.default_rng(seed))
         assert sample.image.shape == (3, 64, 96)
         for row, column in zip(*np.nonzero(sample.inside)):
             left, top, right, bottom = sample.boxes[:, row, column]
             red, _, blue = sample.image[:, int((top + bottom) / 2), int((left + right) / 2)]
             kind = sample.heat[:, row, column].argmax()
             assert (red > blue) == (kind == 0)
+
+
+def test_images_stay_in_memory_as_far_as_there_is_room(tmp_path):
+    folder = data_set(tmp_path / "data")
+    paths = [folder / "images" / split / f"{k}.jpg" for k, split in enumerate(("train", "val"))]
+    images = samples.Images(room=70_000)  # of 128 x 160 x 3 bytes, one
+    kept, other = map(images, paths)
+    assert images(paths[0]) is kept
+    assert images(paths[1]) is not other
+
+
+def test_other_light_is_of_each_image_and_no_image_is_alike():
+    light = Light((96, 64), seed=3)
+    given = torch.full((6, 3, 64, 96), 128, dtype=torch.uint8)
+    lit = light(given)
+    assert lit.shape == given.shape
+    assert 0.0 <= float(lit.min()) and float(lit.max()) <= 1.0
+    means = lit.mean(dim=(1, 2, 3))
+    assert len({round(float(mean), 4) for mean in means}) == 6
+    assert not torch.equal(lit, light(given))
+    assert torch.equal(lit, Light((96, 64), seed=3)(given))
 
 
 def test_a_training_and_its_evaluation(tmp_path, capsys):

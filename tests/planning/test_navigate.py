@@ -11,7 +11,8 @@ from xtdrone_planning.agent import NavigateAgent, read_goals
 from xtdrone_planning.exploration.agent import ExploreAgent
 from xtdrone_planning.forest import objects_of, write_world
 from xtdrone_planning.maps.voxel_map import VoxelMap
-from xtdrone_planning.table import Case, Result, shortest_way, summary
+from xtdrone_planning.results import Case, Kept, Result, Scene, summary
+from xtdrone_planning.table import fly, shortest_way
 
 
 @pytest.mark.parametrize(
@@ -74,9 +75,7 @@ def test_the_shortest_way_goes_around_what_stands_there():
 
 
 def test_the_table_counts_what_was_untouched_at_the_goal():
-    case = Case("local", 3.0)
-    good = Result(case, 0, True, "", 57.0, 56.0, 20.0, "", 5.0)
-    bad = Result(case, 1, True, "iris_0 and tree", 57.0, 56.0, 20.0, "", 5.0)
+    good, bad = result(), result(1, touched="iris_0 and tree")
     assert "| local | 3 | 2 | 1 (50 %) | 1 | 1.018 |" in summary([good, bad])[-1]
     assert "touched iris_0 and tree" in str(bad)
 
@@ -94,3 +93,31 @@ def test_it_flies_through_a_forest_that_it_has_not_known(tmp_path, runs):
     assert summary["way_m"] < 1.2 * 14.0
     assert len(VoxelMap.read(folder / "map.npz").occupied()) > 1000
     assert (folder / "plots" / "navigation.png").stat().st_size > 10_000
+
+
+def result(seed=0, **changes):
+    row = dict(reached=True, touched="", way=57.0, shortest=56.0, seconds=20.0, reason="")
+    return Result(Case("local", 3.0), Scene("woods", seed), **{**row, **changes}, plan_ms=5.0)
+
+
+def test_flights_that_are_kept_are_not_flown_again(tmp_path):
+    path = tmp_path / "table.jsonl"
+    kept = Kept(path)
+    kept.add(result(0))
+    kept.add(result(1, touched="iris_0 and a tree"))
+    # A program that was killed leaves half a line, which goes.
+    path.write_text(path.read_text() + '{"case": {"pla')
+    kept = Kept(path)
+    kept.add(result(2))
+    scenes = [Scene("woods", seed) for seed in range(3)]
+    flown = list(fly(scenes, [Case("local", 3.0)], Kept(path)))
+    assert [row.success for row in flown] == [True, False, True]
+    assert len(path.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("line", ["{}", "nonsense", '{"case": 3}', "[]"])
+def test_a_file_that_holds_no_results_is_refused(tmp_path, line, capsys):
+    path = tmp_path / "table.jsonl"
+    path.write_text(line + "\n")
+    assert main(["planning", "table", "--out", str(path)]) == 1
+    assert "line 1 of" in capsys.readouterr().err

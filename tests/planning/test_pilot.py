@@ -1,6 +1,7 @@
 """Flights without dynamics: what is seen of a world of voxels, and where the set-points go."""
 
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def axes_of(yaw):
     return np.array([[s, 0.0, c], [-c, 0.0, s], [0.0, -1.0, 0.0]])
 
 
-def flown(occupied, goal, seconds=20.0, planner=None, sees=lambda t: True, at=None):
+def flown(occupied, goal, seconds=20.0, planner=None, sees=lambda t: True, at=None, hangs_s=60.0):
     """A flight whose set-points are met exactly; returns the pilot and the places."""
     world = World(occupied)
     pilot = Pilot(
@@ -66,6 +67,7 @@ def flown(occupied, goal, seconds=20.0, planner=None, sees=lambda t: True, at=No
         LIMITS,
         VoxelMap((40.0, 40.0, 6.0), RESOLUTION, START),
         DistanceField((16.0, 16.0, 5.0), RESOLUTION, 1.2),
+        hangs_s=hangs_s,
     )
     pilot.start(0, START, 0.0)
     pilot.goal = np.array(goal)
@@ -114,14 +116,23 @@ def test_it_flies_between_trees_that_it_has_not_known():
     assert len(places) * 0.02 < 12.0
 
 
-def failing_after(t_us):
-    class Failing(LocalPlanner):
-        def plan(self, situation):
-            if situation.t_us >= t_us:
-                raise RuntimeError("killed")
-            return super().plan(situation)
+def after(t_us, then):
+    """The planner of the workspace, which does something else from a time on."""
 
-    return Failing()
+    class Changing(LocalPlanner):
+        def plan(self, situation):
+            plan = super().plan(situation)
+            return then(plan) if situation.t_us >= t_us else plan
+
+    return Changing()
+
+
+def fail(plan):
+    raise RuntimeError("killed\nby a test")
+
+
+def sleep(plan):
+    threading.Event().wait()
 
 
 class Silent:
@@ -133,14 +144,20 @@ class Silent:
     "occupied, goal, options, reason",
     [
         (nothing, (9.0, 0.0, 2.0), dict(sees=lambda t: t < 3.0), "no image for"),
-        (nothing, (9.0, 0.0, 2.0), dict(planner=failing_after(3_000_000)), "RuntimeError killed"),
+        (nothing, (9.0, 0.0, 2.0), dict(planner=after(3_000_000, fail)), "RuntimeError killed$"),
+        (
+            nothing,
+            (9.0, 0.0, 2.0),
+            dict(planner=after(3_000_000, sleep), hangs_s=2.0),
+            "hangs: no answer in 2 s",
+        ),
         (nothing, (9.0, 0.0, 2.0), dict(planner=Silent()), "it does not want to"),
         (wall, (2.0, 0.0, 2.0), {}, "the goal is in an obstacle"),
-        (room_around, (9.0, 0.0, 2.0), {}, "shut in|no smooth way"),
+        (room_around, (9.0, 0.0, 2.0), dict(seconds=16.0), "shut in|no smooth way"),
     ],
 )
 def test_it_brakes_holds_and_says_why(occupied, goal, options, reason):
-    pilot, places, world = flown(occupied, goal, 16.0, **options)
+    pilot, places, world = flown(occupied, goal, **{"seconds": 10.0, **options})
     assert re.search(reason, pilot.reason)
     assert pilot.held_us >= 0
     assert np.linalg.norm(places[-1] - places[-50]) < 0.2

@@ -4,10 +4,12 @@
 
 A fault is another comparison, operator, number or condition in one function, as `a < b` for
 `a <= b`. The tests are collected once; each fault is planted in a forked process, which ends with
-the first test that fails. No file is changed. Functions that Numba compiles are left out, and what
-a test runs in a process of its own is without the fault. With --long, tests marked as long come
-after the others, and what they alone find is told. Exit status 1 where the tests fail without a
-fault.
+the first test that fails. No file is changed. Of functions that Numba compiles, what depends on
+the fault is compiled anew and not kept; with many kernels this takes a while. What a test runs in a
+process of its own is without the fault. With --long, tests marked as long come after the others,
+and what they alone find is told. Exit status 1 where the tests fail without a fault.
+
+`scripts/planted_faults.py` runs it for the modules of tests/faults.txt, and writes their table.
 """
 
 import argparse
@@ -15,20 +17,25 @@ import ast
 import copy
 import gc
 import importlib.util
+import json
 import os
 import random
+import resource
 import signal
 import sys
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from xtdrone_dynamics import compiled, sources
+
 TESTS = Path(__file__).resolve().parents[1]
-TIME_OUT_S = 300.0  # of the tests with one fault; one that never ends is found, too
+LIMIT_S = 300  # of processor time, of the tests with one fault; one that never ends is found, too
+TIME_OUT_S = 1800.0  # of wall time, for a fault with which a test waits forever
 STATUS = MISSED, FOUND, BY_LONG = "not found", "found", "found by long tests alone"
 _COMPARISONS = {
     ast.Lt: ast.LtE,
@@ -63,12 +70,25 @@ class Fault:
     original: types.CodeType
     code: types.CodeType
     text: str
+    is_compiled: bool = False
 
     def plant(self) -> None:
         """Has every function with the original code execute the other one."""
+        if self.is_compiled:
+            compile_anew(Path(self.original.co_filename).resolve())
         for thing in gc.get_objects():
             if isinstance(thing, types.FunctionType) and thing.__code__ is self.original:
                 thing.__code__ = self.code
+
+
+def compile_anew(file: Path) -> None:
+    """Keeps the cache from the kernels of a file, and from all that depend on it."""
+
+    def folder_of(root: Path, paths: Sequence[Path], read_ns: int) -> Path | None:
+        known = file not in sources.closure(*paths)
+        return sources.folder_of(root, paths, read_ns) if known else None
+
+    compiled.folder_of = folder_of  # type: ignore[attr-defined]
 
 
 def changed(node: ast.AST) -> ast.AST | None:
@@ -125,7 +145,7 @@ def faults_of(module: types.ModuleType) -> list[Fault]:
     tree, lines = ast.parse(source), source.splitlines()
     now, found = executed(module), []
     for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef) or _is_compiled(function):
+        if not isinstance(function, ast.FunctionDef):
             continue
         for statement in function.body:  # without defaults and annotations
             if isinstance(statement, ast.Raise) or _is_docstring(statement):
@@ -162,7 +182,8 @@ def _made(module, tree, change, where, lines):  # type: ignore[no-untyped-def]
         if same and original is not None and code.co_freevars == original.co_freevars:
             line = lines[node.lineno - 1].strip()
             text = f"{Path(module.__file__).name}:{node.lineno}: {ast.unparse(new)[:60]}  # {line}"
-            return [Fault(original, code, text.replace("\n", " "))]
+            shown = text.replace("\n", " ")
+            return [Fault(original, code, shown, _is_compiled(function))]
     return []
 
 
@@ -203,6 +224,7 @@ def judge(session: pytest.Session, fault: Fault | None) -> str:
     if pid == 0:
         try:
             os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
             quiet = os.open(os.devnull, os.O_WRONLY)
             for stream in (1, 2):
                 os.dup2(quiet, stream)
@@ -234,6 +256,7 @@ def main() -> int:
     parser.add_argument("tests", nargs="+", help="files of tests, or what pytest takes for them")
     parser.add_argument("--count", type=int, default=20, help="faults, drawn at random")
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
+    parser.add_argument("--json", type=Path, help="write the faults by what became of them there")
     args, more = parser.parse_known_args()
     modules = args.modules.split(",")
     unknown = [name for name in modules if importlib.util.find_spec(name) is None]
@@ -245,6 +268,8 @@ def main() -> int:
     if not referee.sound:
         print("the tests fail without a fault", file=sys.stderr)
         return 1
+    if args.json:
+        args.json.write_text(json.dumps(referee.faults))
     for kind in (BY_LONG, MISSED):
         for text in referee.faults[kind]:
             print(f"{kind}: {text}")

@@ -278,7 +278,7 @@ def test_without_usd_core_it_says_what_to_install(flown, tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode and done.stderr.count("\n") == 1
-    assert "pip install 'xtdrone[usd]'" in done.stderr
+    assert "pip install" in done.stderr and "[usd]'" in done.stderr
 
 
 def test_some_vehicles_a_span_and_less(flown, tmp_path):

@@ -239,7 +239,7 @@ def test_recording_needs_a_folder_and_the_sdk(monkeypatch):
         with pytest.raises(WebError, match="needs a run folder"):
             Telemetry(simulation)
         monkeypatch.setitem(sys.modules, "foxglove", None)
-        with pytest.raises(WebError, match=r"mcap needs the Python package foxglove-sdk: pip"):
+        with pytest.raises(WebError, match=r"mcap needs .*foxglove.*\[foxglove\]'"):
             Telemetry(simulation)
     finally:
         simulation.close()

@@ -86,12 +86,14 @@ def test_help_and_lists_need_no_extra(tmp_path):
     [
         (["learn", "Hover-v0", "--out", "hover"], "learn"),
         (["learn", "Hover-v0", "--out", "hover", "--seeds", "2"], "learn"),
+        (["slam", "record", "--name", "hover"], "slam"),
+        (["slam", "live"], "slam"),
     ],
 )
 def test_a_command_names_the_extra_that_it_needs(tmp_path, line, extra):
     status, out, err = run(tmp_path, line)[" ".join(line)]
     assert status != 0 and out == ""
-    assert len(err.splitlines()) == 1 and f"xtdrone[{extra}]" in err
+    assert len(err.splitlines()) == 1 and f"[{extra}]'" in err
     assert not (tmp_path / "hover").exists()
 
 

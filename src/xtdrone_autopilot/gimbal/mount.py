@@ -167,6 +167,10 @@ class Mount(Memory):
         if len(self._numbers):
             _apply(self.records, self._servos, self._numbers, self._estimator.records, dt, commands)
 
+    def turns(self, i: int) -> bool:
+        """Whether the mount of vehicle i turns about the vertical."""
+        return bool(self._servos["index"][i, YAW] >= 0)
+
     def heading(self, i: int) -> float:
         """Returns the heading of vehicle i, clockwise from north [rad]."""
         return NORTH - self._estimator.yaw(i)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import files
+from xtdrone_core import extras, files
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.quaternion import from_matrix
 from xtdrone_sim.vehicles.mesh import MESH_SUFFIXES, MeshFile, MeshSource
@@ -42,7 +42,6 @@ PART = np.dtype(
 )
 _BAR = 0.1  # thickness of a gate's bars and of a room's walls [m]
 _OTHER_MESHES = (".ply", ".glb", ".gltf", ".off")
-_URDF = "yourdfpy is needed for this file: pip install xtdrone[worlds]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,10 +215,7 @@ def _of_shapes(shapes: Iterable[Shape], path: Path, meshes: list) -> list[np.nda
 
 
 def _of_trimesh(path: Path) -> TriangleMesh:
-    try:
-        import trimesh
-    except ImportError:
-        raise BatchError(f"'{path.name}': {_URDF}") from None
+    trimesh = extras.require("trimesh", f"the mesh '{path.name}'", "worlds", BatchError)
     try:
         mesh: Any = trimesh.load(path, force="mesh")  # its type depends on the file
         points, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
@@ -232,10 +228,7 @@ def _of_trimesh(path: Path) -> TriangleMesh:
 
 def _of_urdf(path: Path, meshes: list) -> list[np.ndarray]:
     """The collisions of a URDF with its joints at zero."""
-    try:
-        import yourdfpy
-    except ImportError:
-        raise BatchError(f"'{path.name}': {_URDF}") from None
+    yourdfpy = extras.require("yourdfpy", f"the URDF '{path.name}'", "worlds", BatchError)
     try:
         robot = yourdfpy.URDF.load(
             str(path),

@@ -21,7 +21,7 @@ from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 
-from xtdrone_core import libraries
+from xtdrone_core import extras, libraries
 from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import ControlError, XtdroneError
 from xtdrone_core.mavlink import key_file
@@ -71,7 +71,7 @@ def packages() -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < (3, 10):  # noqa: UP036  (a checkout's src/ runs with any Python)
         yield Finding(
-            FAULT, "Python", version, "install Python 3.10 or newer, and run scripts/setup.sh"
+            FAULT, "Python", version, "install Python 3.10 or newer, and the project in it"
         )
     missing = []
     try:
@@ -93,13 +93,21 @@ def packages() -> Iterator[Finding]:
         except metadata.PackageNotFoundError:
             missing.append(name)
     if missing:
-        yield Finding(FAULT, "Python", f"missing: {', '.join(missing)}", "run scripts/setup.sh")
+        yield Finding(
+            FAULT,
+            "Python",
+            f"missing: {', '.join(missing)}",
+            f"{sys.executable} -m pip install {' '.join(missing)}",
+        )
     else:
         yield Finding(OK, "Python", f"{version} with all packages")
 
 
 def ros() -> Iterator[Finding]:
     """Checks roscore, roslaunch, ROS_PACKAGE_PATH and the mavros_msgs package."""
+    if not (root() / "scripts/env.sh").is_file():
+        yield Finding(OK, "ROS", "not used: nodes and launch files are in a checkout, not in pip's")
+        return
     if shutil.which("roslaunch") is None:
         yield Finding(
             WARNING,
@@ -189,12 +197,7 @@ def display() -> Iterator[Finding]:
             "set DISPLAY, or fly without a window",
         )
     if importlib.util.find_spec("pyqtgraph") is None:
-        yield Finding(
-            WARNING,
-            "viewers",
-            "pyqtgraph is not installed",
-            "run scripts/setup.sh, or 'pip install xtdrone[view]'",
-        )
+        yield Finding(WARNING, "viewers", "pyqtgraph is not installed", extras.install("view"))
     else:
         yield _viewer("viewers", libraries.missing_for_qt())
     if shutil.which("Xvfb"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .. import files, frames
+from .. import extras, files, frames
 from ..errors import XtdroneError, shown
 
 if TYPE_CHECKING:  # an optional extra
@@ -50,13 +50,10 @@ def opened(path: Path, error: type[XtdroneError] = files.FileError) -> Iterator[
     """
     if not files.is_folder(path):
         files.check(path, "bag", error)
-    try:
-        from rosbags.highlevel import AnyReader
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError as missing:
-        raise error(
-            "bags need the Python package rosbags: pip install 'xtdrone[slam]'"
-        ) from missing
+    extras.require("rosbags", "a bag", "slam", error)
+    from rosbags.highlevel import AnyReader
+    from rosbags.typesys import Stores, get_typestore
+
     is_ros1 = path.suffix.lower() == ".bag"
     with ExitStack() as stack:
         try:

@@ -30,6 +30,7 @@ SUBFOLDERS = ("bags", "ulog", "console", "plots")
 SUMMARY, TRUTH = "summary.json", "truth.bin"
 _SPARE = ".summary.json"  # has the disk space of the next summary
 _BLOCK = 4096  # unit in which disk space is given [bytes]
+_made: set[Path] = set()  # roots that were not there before this process
 
 
 def runs_root() -> Path:
@@ -130,7 +131,9 @@ def create(name: str, instance: int | None = None) -> Path:
     base = runs_root()
     instance = Ports().instance if instance is None else instance
     try:
-        base.mkdir(parents=True, exist_ok=True)
+        if not base.exists():
+            base.mkdir(parents=True, exist_ok=True)
+            _made.add(base)
         number = 1
         while True:
             folder = base / (name if number == 1 else f"{name}-{number}")
@@ -152,7 +155,10 @@ def create(name: str, instance: int | None = None) -> Path:
 
 
 def discard_unflown(folder: Path) -> None:
-    """Removes a run folder if no time was simulated in it and no program wrote to its console."""
+    """Removes a run folder if no time was simulated in it and no program wrote to its console.
+
+    The folder of all runs goes, too, if this process has made it and nothing else is in it.
+    """
     folder = Path(folder)
     logs = [path for path in (folder / "console").glob("*") if path.name != "autopilot.log"]
     if any(path.stat().st_size for path in (*logs, *folder.glob(TRUTH))):
@@ -167,6 +173,9 @@ def discard_unflown(folder: Path) -> None:
             ]
             if others:
                 link.symlink_to(max(others, key=lambda path: path.stat().st_mtime).name)
+    if folder.parent in _made:
+        with contextlib.suppress(OSError):  # something else is in it
+            folder.parent.rmdir()
 
 
 def prepare(folder: Path) -> None:

@@ -1,23 +1,17 @@
 """Whether a window can be opened here. Qt itself ends the process where it cannot."""
 
-import importlib
 import os
 import shutil
 import subprocess
 import sys
 
-from .. import libraries
+from .. import extras, libraries
 from ..errors import XtdroneError
 from ..runs.parent import tied
 
 _PROBE = "from PySide6.QtWidgets import QApplication; QApplication([])"
 _PROBE_LIMIT_S = 60.0
 _REASON_WORDS = ("could not", "cannot", "no module", "error")
-_DISTRIBUTIONS = {
-    "PySide6": "PySide6-Essentials",
-    "pyqtgraph": "pyqtgraph",
-    "OpenGL": "PyOpenGL",
-}  # names on PyPI, by the name of the module
 
 
 def is_named() -> bool:
@@ -80,13 +74,7 @@ def require_qt(error: type[XtdroneError], *modules: str, window: bool = True) ->
     """
     libraries.require_qt(error, window)
     for name in ("PySide6", *modules):
-        try:
-            importlib.import_module(name)
-        except ImportError as missing:
-            raise error(
-                f"the window needs the Python package {_DISTRIBUTIONS[name]} ({missing}): run "
-                "scripts/setup.sh, or pip install 'xtdrone[view]'"
-            ) from missing
+        extras.require(name, "the window", "view", error)
 
 
 def draw_offscreen() -> None:

@@ -76,17 +76,53 @@ def effectiveness(
 def hover_thrust(fleet: FleetModel) -> np.ndarray:
     """Thrust of each rotor in a level hover with all joints at zero.
 
+    Elevons of half wings in the slipstream may hold torques of the rotors.
+
     Returns:
         (N, A) [N]; zeros for a vehicle that cannot hover so.
     """
     thrusts = np.zeros(fleet.actuator.shape)
-    largest = largest_thrust(fleet)
+    largest, weights = largest_thrust(fleet), fleet.vehicle["mass"] * GRAVITY
     for i, matrix in enumerate(effectiveness(fleet)):
         rotors = fleet.rotor_mask[i]
-        hover = _hover(matrix[:, rotors], largest[i, rotors], fleet.vehicle["mass"][i] * GRAVITY)
+        hover = _hover(matrix[:, rotors], largest[i, rotors], weights[i])
+        if hover is None and fleet.vehicles[i].half_wings:
+            hover = _hover_by_elevons(fleet, i, matrix[:, rotors], largest[i, rotors], weights[i])
         if hover is not None:
             thrusts[i, rotors] = hover
     return thrusts
+
+
+def _hover_by_elevons(
+    fleet: FleetModel, i: int, matrix: np.ndarray, largest: np.ndarray, weight: float
+) -> np.ndarray | None:
+    """Thrust of each rotor (R,) [N] of vehicle i where elevons hold what torque is left, or None.
+
+    Args:
+        fleet: The vehicles.
+        i: Index of the vehicle.
+        matrix: (6, R) of its rotors.
+        largest: (R,) [N].
+        weight: [N].
+    """
+    one = FleetModel.of([fleet.vehicles[i]])
+    rotors, elevons = one.rotor_mask[0], one.actuator["kind"][0] == SURFACE
+    thrust = np.where(one.rotor_mask, weight / max(rotors.sum(), 1), 0.0)
+    columns = effectiveness(one, thrust=thrust)[0][2:, elevons]
+    held = abs(columns).max(axis=1, initial=0.0) > 0.0
+    held[0] = False  # the weight is for the rotors
+    hover: np.ndarray = np.linalg.pinv(matrix[2:][~held]) @ np.array([weight, 0, 0, 0])[~held]
+    if not ((hover > 0.0) & (hover <= largest)).all():
+        return None
+    rest = matrix[2:] @ hover - (weight, 0.0, 0.0, 0.0)
+    deflection = np.linalg.pinv(columns) @ rest
+    fits = (abs(deflection) <= deflections(one.actuator[0, elevons])).all()
+    return hover if fits and abs(rest - columns @ deflection).max() <= 1e-6 * weight else None
+
+
+def deflections(surfaces: np.ndarray) -> np.ndarray:
+    """Largest deflection of surfaces, records of actuators [rad]."""
+    return np.minimum(surfaces["input_scaling"] * surfaces["upper"], surfaces["joint_upper"])
 
 
 def in_hover(fleet: FleetModel) -> np.ndarray:

@@ -116,7 +116,7 @@ class IndiRateControl(IndiLoop):
         """Steps all vehicles; without a set-point, torque and thrust are zero."""
         wings = self.disturbance.wings
         if wings.any:
-            turn_fleet(status, estimator.records, wings.sums, wings.reach)
+            turn_fleet(status, estimator.records, wings.sums, wings.reach, wings.turn)
         control_fleet(status, parameters, estimator.records, self.disturbance.torque, wings.reach)
         if wings.any:
             status["sp_torque"] -= wings.level

@@ -6,16 +6,16 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from xtdrone_batch.errors import BatchError
+from xtdrone_core import extras
 
 from ..task import Task
 from ..task_batch import TaskBatch
-from .needs import needs
 from .views import RENDER_MODES, Views
 
 try:
     from pettingzoo import ParallelEnv
 except ImportError as error:
-    raise needs("pettingzoo", "gym", error) from error
+    raise BatchError(extras.lacking("PettingZoo", error, "gym")) from error
 
 
 class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional

@@ -4,17 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_batch.errors import BatchError
+from xtdrone_core import extras
+
 from ..rows import Rows
 from ..task import Task
 from ..task_batch import TaskBatch
-from .needs import needs
 
 try:
     import torch
     from rsl_rl.env import VecEnv
     from tensordict import TensorDict
 except ImportError as error:
-    raise needs("rsl-rl-lib", "learners", error) from error
+    raise BatchError(extras.lacking("rsl-rl", error, "learners")) from error
 
 
 class RslRlEnv(VecEnv):  # type: ignore[misc]  # optional

@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_batch.errors import BatchError
+from xtdrone_core import extras
+
 from ..rows import Rows
 from ..task import Task
 from ..task_batch import TaskBatch
-from .needs import needs
 from .views import Views
 
 try:
@@ -15,7 +17,7 @@ try:
     from gymnasium.spaces import Box
     from skrl.envs.wrappers.torch.base import Wrapper
 except ImportError as error:
-    raise needs("skrl", "learners", error) from error
+    raise BatchError(extras.lacking("skrl", error, "learners")) from error
 
 
 class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional

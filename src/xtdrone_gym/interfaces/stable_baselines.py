@@ -9,18 +9,18 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xtdrone_batch.errors import BatchError
+from xtdrone_core import extras
 
 from ..rows import Rows
 from ..task import Task
 from ..task_batch import TaskBatch
-from .needs import needs
 from .views import Views
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 except ImportError as error:
-    raise needs("stable-baselines3", "learners", error) from error
+    raise BatchError(extras.lacking("Stable-Baselines3", error, "learners")) from error
 
 
 class BatchVecEnv(VecEnv):

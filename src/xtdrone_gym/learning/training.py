@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from xtdrone_batch.randomisation import Randomisation
+from xtdrone_core import extras
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import snapshot
 
@@ -285,6 +286,6 @@ def _tensorboard(folder: Path) -> Any:  # a SummaryWriter of PyTorch, which is o
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise LearningError(
-            "TensorBoard is not installed: pip install 'xtdrone[learn]', or leave --tensorboard out"
+            extras.lacking("TensorBoard's log", error, "learn", "leave --tensorboard out")
         ) from error
     return SummaryWriter(str(folder / "tensorboard"))

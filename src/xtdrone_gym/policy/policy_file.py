@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core import files, outputs
+from xtdrone_core import extras, files, outputs
 from xtdrone_core.errors import one_line, shown
 
 from ..errors import LearningError
@@ -235,12 +235,7 @@ def _session(path: Path, network: bytes) -> Any:  # an InferenceSession of the o
 
 
 def _library(name: str) -> ModuleType:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise LearningError(f"policies need {name}: pip install 'xtdrone[policy]'") from error
+    return extras.require(name, "a policy", "policy", LearningError)
 
 
 def _unfit(path: Path, why: str) -> LearningError:

@@ -6,13 +6,12 @@ out by flying what it flies. It commands the speeds of four rotors; other multir
 and torques of those of a quadrotor that is as strong.
 """
 
-import importlib
 import math
 from typing import Any
 
 import numpy as np
 
-from xtdrone_core import FleetModel
+from xtdrone_core import FleetModel, extras
 from xtdrone_core.vehicle import Vehicle
 from xtdrone_dynamics.abilities.effectiveness import (
     cannot_hover,
@@ -193,11 +192,4 @@ def _seen(
 
 
 def _network() -> Any:  # a network of the optional package
-    try:
-        package = importlib.import_module("foundation_policy")
-    except ImportError as error:
-        raise LearningError(
-            f"raptor needs the Python package foundation-policy ({error}): pip install "
-            "'xtdrone[raptor]'"
-        ) from error
-    return package.Raptor()
+    return extras.require("foundation_policy", "raptor", "raptor", LearningError).Raptor()

@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
+from xtdrone_core import extras
 from xtdrone_core.command import Subparsers
 
-from ..errors import PerceptionError, require
+from ..errors import PerceptionError
 
 EXAMPLES = """examples:
   xtdrone perception train runs/street_images --minutes 10 --out runs/mine.onnx
@@ -31,7 +32,7 @@ def register(actions: Subparsers) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     for module in ("torch", "onnx"):
-        require(module, module, "training", "learn")
+        extras.require(module, "training", "learn", PerceptionError)
     from tqdm import tqdm
 
     from ..detection.training import Plan, Step, train

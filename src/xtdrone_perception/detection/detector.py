@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtdrone_core import files
+from xtdrone_core import extras, files
 from xtdrone_core.errors import one_line, shown
 
-from ..errors import PerceptionError, require
+from ..errors import PerceptionError
 from .description import DETR, END_TO_END, YOLO, Description, describe
 from .found import Detections, thinned
 
@@ -45,7 +45,7 @@ class Detector:
         Raises:
             PerceptionError: onnxruntime is not installed, or the file is no such network.
         """
-        runtime = require("onnxruntime", "onnxruntime", "a detector", "detection")
+        runtime = extras.require("onnxruntime", "a detector", "detection", PerceptionError)
         self.path = path = Path(path).expanduser()
         if path == OWN and not files.is_file(path):
             raise PerceptionError(

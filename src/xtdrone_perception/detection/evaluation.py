@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xtdrone_core import extras
+
 from ..dataset.options import read_options
-from ..errors import PerceptionError, require
+from ..errors import PerceptionError
 from .detector import Detector
 
 _LEAST = 0.01  # scores below this do not count for the mean precision
@@ -33,7 +35,7 @@ def evaluate(
     folder: Path,
     split: str,
     threshold: float,
-    smallest: int = 12,
+    smallest: int = 20,
     visible: float = 0.5,
     watch: Callable[[int], object] = lambda _: None,
 ) -> list[Score]:
@@ -51,7 +53,7 @@ def evaluate(
     Raises:
         PerceptionError: No data set, no images, or no class in common.
     """
-    module = require("pycocotools.coco", "pycocotools", "the evaluation", "detection")
+    module = extras.require("pycocotools.coco", "the evaluation", "detection", PerceptionError)
     annotations, categories = _annotations(folder, split, smallest, visible)
     common = {name: number for number, name in categories.items() if name in detector.names}
     if not common:
@@ -116,7 +118,7 @@ def _scores(
     common: dict[str, int],
     threshold: float,
 ) -> list[Score]:
-    module = require("pycocotools.cocoeval", "pycocotools", "the evaluation", "detection")
+    module = extras.require("pycocotools.cocoeval", "the evaluation", "detection", PerceptionError)
     counted = dict.fromkeys(common.values(), 0)
     for each in truth.dataset["annotations"]:
         if each["category_id"] in counted and not each["iscrowd"]:

@@ -1,4 +1,4 @@
-"""Crops of a data set's images to train on: scaled, mirrored, in other light."""
+"""Crops of a data set's images to train on: scaled, mirrored, of other exposure."""
 
 import json
 from pathlib import Path
@@ -10,11 +10,12 @@ from ..dataset.options import Options
 from ..errors import PerceptionError
 from .network import STRIDE
 
-_SCALES = (0.55, 1.7)  # of a crop to the image
+_SCALES = (0.4, 1.7)  # of a crop to the image
 _CUT = 0.3  # a box of which less is in the crop is ignored
-_SMALLEST = 6.0  # sides of boxes that count, in the crop [pixels]
+_SMALLEST = 10.0  # longer side of boxes that count, in the crop [pixels]
 _VISIBLE = 0.35  # share that shows of boxes that count
 _FOCUSED = 0.75  # share of crops that have something in them, if the image has
+_ROOM = 6 << 30  # of images that are kept in memory [bytes]
 _NEAR = 0.6  # radius of the cells that answer for a box, of a cell
 
 
@@ -30,7 +31,7 @@ class Picture(NamedTuple):
 class Sample(NamedTuple):
     """A crop and what the network shall say of it."""
 
-    image: np.ndarray  # (3, H, W) float32, 0 to 1
+    image: np.ndarray  # (3, H, W) uint8
     heat: np.ndarray  # (C, h, w) float32, 1 in the middle of a box and less around
     boxes: np.ndarray  # (4, h, w) float32 [pixels] of the cells that answer for a box
     inside: np.ndarray  # (h, w) bool, those cells
@@ -70,36 +71,82 @@ def read_split(folder: Path, options: Options, split: str) -> list[Picture]:
     return pictures
 
 
-def crop(picture: Picture, classes: int, size: tuple[int, int], rng: np.random.Generator) -> Sample:
+class Images:
+    """The pixels of images, which stay in memory once they are read, as far as there is room."""
+
+    def __init__(self, room: int = _ROOM) -> None:
+        """Keeps at most `room` bytes."""
+        self._room, self._kept = room, dict[Path, np.ndarray]()
+
+    def __call__(self, path: Path) -> np.ndarray:
+        """The image (H, W, 3) uint8 of a file."""
+        from PIL import Image
+
+        if path in self._kept:
+            return self._kept[path]
+        with Image.open(path) as opened:
+            pixels = np.asarray(opened.convert("RGB"))
+        if pixels.nbytes <= self._room:
+            self._room -= pixels.nbytes
+            self._kept[path] = pixels
+        return pixels
+
+
+def crop(
+    picture: Picture,
+    image: np.ndarray,
+    classes: int,
+    size: tuple[int, int],
+    rng: np.random.Generator,
+) -> Sample:
     """A random crop.
 
     Args:
         picture: From where.
+        image: Its pixels (H, W, 3) uint8.
         classes: Number of classes.
         size: Width and height of the crop [pixels].
         rng: For all that is random.
     """
-    from PIL import Image
-
-    with Image.open(picture.path) as image:
-        scale = float(np.exp(rng.uniform(*np.log(_SCALES))))
-        width, height = size[0] / scale, size[1] / scale
-        left, top = _corner(picture, image.size, (width, height), rng)
-        box = left, top, left + width, top + height
-        # Outside the image PIL has no pixels, so what is cut is black there.
-        pixels = np.asarray(
-            image.convert("RGB").transform(size, Image.Transform.EXTENT, box, _BILINEAR)
-        )
+    scale = float(np.exp(rng.uniform(*np.log(_SCALES))))
+    wanted = size[0] / scale, size[1] / scale
+    left, top = _corner(picture, (image.shape[1], image.shape[0]), wanted, rng)
+    pixels = _exposed(_cut(image, (left, top, left + wanted[0], top + wanted[1]), size), rng)
     boxes = (picture.boxes - np.array([left, top, left, top])) * scale
     if rng.random() < 0.5:
         pixels = pixels[:, ::-1]
         boxes = boxes[:, [2, 1, 0, 3]] * (-1, 1, -1, 1) + (size[0], 0, size[0], 0)
-    pixels = _in_other_light(pixels, rng)
-    image_array = np.ascontiguousarray(pixels.transpose(2, 0, 1), dtype=np.float32)
-    return Sample(image_array, *targets(boxes, picture.classes, picture.counts, classes, size))
+    return Sample(
+        np.ascontiguousarray(pixels.transpose(2, 0, 1)),
+        *targets(boxes, picture.classes, picture.counts, classes, size),
+    )
 
 
-_BILINEAR = 2  # PIL.Image.Resampling.BILINEAR, without importing it at start
+def _cut(
+    image: np.ndarray, box: tuple[float, float, float, float], size: tuple[int, int]
+) -> np.ndarray:
+    """The part (H, W, 3) of an image within a box, scaled; black where the image has no pixels."""
+    from PIL import Image
+
+    height, width = image.shape[:2]
+    scale = size[0] / (box[2] - box[0]), size[1] / (box[3] - box[1])
+    inner = max(box[0], 0.0), max(box[1], 0.0), min(box[2], width), min(box[3], height)
+    left, top = round((inner[0] - box[0]) * scale[0]), round((inner[1] - box[1]) * scale[1])
+    right, bottom = round((inner[2] - box[0]) * scale[0]), round((inner[3] - box[1]) * scale[1])
+    canvas = np.zeros((size[1], size[0], 3), dtype=np.uint8)
+    canvas[top:bottom, left:right] = np.asarray(
+        Image.fromarray(image).resize(
+            (right - left, bottom - top), Image.Resampling.BILINEAR, box=inner
+        )
+    )
+    return canvas
+
+
+def _exposed(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The crop with another gamma."""
+    gamma = float(np.exp(rng.normal(0.0, 0.25)))
+    levels = (255.0 * np.linspace(0.0, 1.0, 256) ** gamma + 0.5).astype(np.uint8)
+    return levels[pixels]
 
 
 def _corner(
@@ -116,23 +163,6 @@ def _corner(
     else:
         corner = rng.uniform(low, high)
     return float(corner[0]), float(corner[1])
-
-
-def _in_other_light(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The crop (H, W, 3) uint8 with other exposure, colours, contrast and noise, 0 to 1."""
-    level = np.linspace(0.0, 1.0, 256, dtype=np.float32) ** float(np.exp(rng.normal(0.0, 0.25)))
-    gains = float(rng.uniform(0.65, 1.35)) * rng.uniform(0.88, 1.12, 3)
-    out = level[pixels] * gains.astype(np.float32)
-    mean = out.mean()
-    out = mean + (out - mean) * np.float32(rng.uniform(0.7, 1.3))
-    grey = out.mean(axis=2, keepdims=True)
-    out = grey + (out - grey) * np.float32(rng.uniform(0.2, 1.4))
-    if rng.random() < 0.3:
-        out = np.float32(0.5) * (out + np.roll(out, 1, axis=int(rng.integers(2))))
-    if rng.random() < 0.5:
-        noise = rng.standard_normal(out.shape, dtype=np.float32)
-        out += np.float32(rng.uniform(0.0, 0.04)) * noise
-    return np.clip(out, 0.0, 1.0)
 
 
 def targets(

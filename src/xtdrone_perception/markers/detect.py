@@ -7,9 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from xtdrone_core import extras
 from xtdrone_core.errors import unknown_name
 
-from ..errors import PerceptionError, require
+from ..errors import PerceptionError
 from .families import FAMILIES, Marker, dictionary, is_apriltag, require_opencv
 from .picture import draw
 
@@ -149,7 +150,9 @@ def lasting_detector(family: str) -> Any:  # of a library without types
     The library frees its families before the detector, which then frees what hangs on them: from
     the second detector on the heap can be damaged.
     """
-    library: Any = require("pupil_apriltags", "pupil-apriltags", "the library apriltag")
+    library: Any = extras.require(
+        "pupil_apriltags", "the library apriltag", "perception", PerceptionError
+    )
     lasting = type("Lasting", (library.Detector,), {"__del__": lambda self: None})
     return lasting(families=family, nthreads=1, quad_decimate=1.0)
 

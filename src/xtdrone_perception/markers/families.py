@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core import extras
 from xtdrone_core.errors import shown, unknown_name
 
-from ..errors import PerceptionError, require
+from ..errors import PerceptionError
 
 # AprilTag's names, and OpenCV's of the same codes.
 _APRILTAGS = {
@@ -101,7 +102,7 @@ def require_opencv() -> Any:  # a module without types
     Raises:
         PerceptionError: It is not installed.
     """
-    return require("cv2", "opencv-python-headless", "a marker")
+    return extras.require("cv2", "a marker", "perception", PerceptionError)
 
 
 def descriptions() -> dict[str, str]:

@@ -8,7 +8,7 @@ from xtdrone_core.errors import shown
 from xtdrone_ros1 import node
 from xtdrone_ros1.messages import Fields, Message
 
-from ..detection.detector import Detector
+from ..detection.detector import OWN, Detector
 from ..detection.found import Detections
 from . import images
 
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> None:
         PerceptionError: There is no such detector, or an image that it does not take.
     """
     changes = {} if args.threshold is None else {"threshold": args.threshold}
-    detector = Detector(args.detector, args.threads, **changes)
+    detector = Detector(args.detector or OWN, args.threads, **changes)
     node.require_master()
     node.start("detect", disable_rostime=True)
     out = args.out or images.beside(args.image, "detections")

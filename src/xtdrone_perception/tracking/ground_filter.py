@@ -1,12 +1,13 @@
 """Position and velocity of a target on the ground, from where images show its foot."""
 
 import math
+from copy import copy
 
 import numpy as np
 
 _GATE = 13.8  # squared Mahalanobis distance that 99.9 % of two true coordinates are within
 _FIRST_SPEED = 3.0  # standard deviation of the velocity at first [m/s]
-_DRIVES = 0.7  # acceleration of a target, white noise [m/s^2/sqrt(Hz)]
+_DRIVES = 0.5  # acceleration of a target, white noise [m/s^2/sqrt(Hz)]
 
 
 class GroundFilter:
@@ -65,6 +66,12 @@ class GroundFilter:
     def deviation(self) -> float:
         """Standard deviation of the place, the larger axis [m]."""
         return math.sqrt(float(np.linalg.eigvalsh(self.covariance[:2, :2])[-1]))
+
+    def deviation_at(self, t_us: int) -> float:
+        """The deviation at a time, without changing the state [m]."""
+        later = copy(self)
+        later.predict(t_us)
+        return later.deviation
 
 
 def _motion(dt: float) -> np.ndarray:

@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xtdrone_core import extras
+
 from ..detection.found import Detections
-from ..errors import require
+from ..errors import PerceptionError
 
 
 class Tracked(NamedTuple):
@@ -30,7 +32,7 @@ class ByteTrack:
         Raises:
             PerceptionError: supervision is not installed.
         """
-        self._library = require("supervision", "supervision", "ByteTrack", "detection")
+        self._library = extras.require("supervision", "ByteTrack", "detection", PerceptionError)
         # The library counts its buffer in images of 30 Hz.
         self._tracker = self._library.ByteTrack(
             track_activation_threshold=threshold,

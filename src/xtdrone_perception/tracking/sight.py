@@ -1,7 +1,7 @@
 """What a vehicle's camera sees of the ground: rays of pixels, boxes of actors."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from sensor_models.cameras import CameraParameters, cameras_of
 from xtdrone_core import FleetState, SensorBlock, Vehicle
 from xtdrone_dynamics.quaternion import to_matrix
 from xtdrone_sim.vehicles.actors import Actor
+from xtdrone_sim.vehicles.shapes import Shape
 
 from ..dataset.places import Places
 from ..detection.found import Detections, nothing
@@ -20,6 +21,33 @@ _POSITION = 0.3  # of the camera's position [m]
 _SEEN = 0.5  # share of the points of an actor that has to show
 _NEAR = 0.3  # [m]
 _SIGNS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+
+
+class Ground(Protocol):
+    """On what targets stand; Places is one."""
+
+    def distance(self, pos: np.ndarray, direction: np.ndarray) -> float:
+        """Distance from a point along a unit vector to the first thing, inf for none [m]."""
+
+    def is_ground(self, point: np.ndarray) -> bool:
+        """Whether a point on a surface is of the ground."""
+
+
+@dataclass(frozen=True)
+class LevelGround:
+    """Level ground without anything on it, for where no map is known."""
+
+    height: float  # world [m]
+
+    def distance(self, pos: np.ndarray, direction: np.ndarray) -> float:
+        """As Ground has it."""
+        down = -float(direction[2])
+        above = float(pos[2]) - self.height
+        return above / down if down > 1e-6 and above > 0.0 else np.inf
+
+    def is_ground(self, point: np.ndarray) -> bool:
+        """Always: there is nothing else."""
+        return True
 
 
 class Eye(NamedTuple):
@@ -36,6 +64,14 @@ class MountedCamera:
     sensor: str
     body: int  # of the vehicle
     camera: CameraParameters
+
+    def image_us(self, rate: float) -> int:
+        """Time between two of its images that come about as often as a rate [Hz] says [us].
+
+        The camera has images at whole multiples of its own period alone.
+        """
+        own = round(1e6 / self.camera.rate)
+        return max(1, round(1e6 / rate / own)) * own
 
     def eye(self, state: FleetState, vehicle: int) -> Eye:
         """Where the camera truly is."""
@@ -74,7 +110,7 @@ def camera_of(vehicle: Vehicle) -> MountedCamera:
 
 
 def place_of(
-    box: np.ndarray, eye: Eye, camera: CameraParameters, places: Places
+    box: np.ndarray, eye: Eye, camera: CameraParameters, ground: Ground
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Where the foot of a box stands: place (2,) [m] and covariance (2, 2) [m^2]; None for nowhere.
 
@@ -82,17 +118,17 @@ def place_of(
         box: (4,) left, top, right, bottom [pixels].
         eye: Where the camera is thought to be.
         camera: Its parameters; its distortion is not taken into account.
-        places: The world's ground.
+        ground: On which it stands.
     """
     right = (0.5 * (box[0] + box[2]) - 0.5 - camera.cx) / camera.fx
     down = (box[3] - 0.5 - camera.cy) / camera.fy
     ray = eye.axes @ (1.0, -right, -down)
     ray /= np.linalg.norm(ray)
-    distance = places.distance(eye.pos, ray)
+    distance = ground.distance(eye.pos, ray)
     level = float(np.hypot(ray[0], ray[1]))
     if not np.isfinite(distance) or ray[2] > -0.02:
         return None
-    if not places.is_ground(eye.pos + distance * ray):  # something hides the foot
+    if not ground.is_ground(eye.pos + distance * ray):  # something hides the foot
         return None
     angle = np.hypot(_PIXEL / camera.fy, _TILT)
     along = distance * angle / -ray[2]  # a small angle goes far on the ground
@@ -114,19 +150,13 @@ def standing(
     boxes, names = [], []
     for actor in actors:
         points = corners(actor, t_s)
-        seen = (points - eye.pos) @ eye.axes
-        if seen[:, 0].min() < _NEAR:
-            continue
-        across = camera.cx - camera.fx * seen[:, 1] / seen[:, 0] + 0.5
-        down = camera.cy - camera.fy * seen[:, 2] / seen[:, 0] + 0.5
-        left, right = np.clip((across.min(), across.max()), 0.0, camera.width)
-        top, bottom = np.clip((down.min(), down.max()), 0.0, camera.height)
-        if right - left < 2.0 or bottom - top < 4.0:
+        box = box_of(points, eye, camera)
+        if box is None or box[2] - box[0] < 2.0 or box[3] - box[1] < 4.0:
             continue
         checked = points[:: max(1, len(points) // 12)]
         if np.mean([places.sees(eye.pos, point + (0.0, 0.0, 0.05)) for point in checked]) < _SEEN:
             continue
-        boxes.append((left, top, right, bottom))
+        boxes.append(box)
         names.append(actor.name)
     if not boxes:
         return nothing(), []
@@ -135,14 +165,45 @@ def standing(
 
 def corners(actor: Actor, t_s: float) -> np.ndarray:
     """Corners (M, 3) of the parts of an actor at a time, world [m]."""
-    points = []
-    for limb, pose in zip(actor.limbs, actor.limbs_at(t_s), strict=True):
-        for shape in limb.shapes:
-            if shape.collides and shape.kind in _HALVES:
-                half = _HALVES[shape.kind](shape.size)
-                own = pose.to(shape.pose)
-                points.append(np.array(own.pos) + (_SIGNS * half) @ _matrix(own.quat).T)
+    points = [
+        _corners(shape, np.array(pose.pos), _matrix(pose.quat))
+        for limb, pose in zip(actor.limbs, actor.limbs_at(t_s), strict=True)
+        for shape in limb.shapes
+        if shape.collides and shape.kind in _HALVES
+    ]
     return np.concatenate(points) if points else np.array([actor.pose(t_s).pos])
+
+
+def vehicle_corners(vehicle: Vehicle, state: FleetState, i: int) -> np.ndarray:
+    """Corners (M, 3) of the parts of vehicle i that collide, world [m]."""
+    points = [
+        _corners(shape, state.body_pos[i, shape.body], _matrix(state.body_quat[i, shape.body]))
+        for shape in vehicle.shapes
+        if shape.collides and shape.kind in _HALVES
+    ]
+    return np.concatenate(points) if points else state.pos[i : i + 1]
+
+
+def box_of(points: np.ndarray, eye: Eye, camera: CameraParameters) -> np.ndarray | None:
+    """The box (4,) around points (M, 3) in an image [pixels]; None where none is seen."""
+    seen = (points - eye.pos) @ eye.axes
+    if seen[:, 0].min() < _NEAR:
+        return None
+    across = camera.cx - camera.fx * seen[:, 1] / seen[:, 0] + 0.5
+    down = camera.cy - camera.fy * seen[:, 2] / seen[:, 0] + 0.5
+    left, right = np.clip((across.min(), across.max()), 0.0, camera.width)
+    top, bottom = np.clip((down.min(), down.max()), 0.0, camera.height)
+    return np.array([left, top, right, bottom]) if right > left and bottom > top else None
+
+
+def _corners(shape: Shape, pos: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Corners (8, 3) of a shape whose body is at a place with axes (3, 3)."""
+    own = (
+        np.array(shape.pose.pos)
+        + (_SIGNS * _HALVES[shape.kind](shape.size)) @ _matrix(shape.pose.quat).T
+    )
+    points: np.ndarray = pos + own @ turn.T
+    return points
 
 
 _HALVES = {

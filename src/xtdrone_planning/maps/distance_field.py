@@ -18,14 +18,16 @@ _LARGEST = 200  # reach in voxels, so that its square is a uint16
 class DistanceField:
     """Exact Euclidean distances between voxels, up to a reach beyond which nothing matters.
 
-    The squares of distances are separable: one pass along z, one along y and one along x, each
-    over whole rows at once. A place outside of the window is unseen and far from everything.
+    The squares of distances are separable: two scans along x, then for y and for z the least of
+    all neighbours within reach plus the square of their distance, over whole planes at once, in
+    integers of one byte where they hold the reach (15 voxels), else of two. A place outside of the
+    window is unseen and far from everything.
 
     Attributes:
         resolution: Side of a voxel [m].
         reach: Longest distance [m]; further ones read as this.
         state: (X, Y, Z) uint8, FREE, UNSEEN or OCCUPIED, in the order of the world.
-        square: (X, Y, Z) uint16 squared distances [voxels^2].
+        square: (X, Y, Z) uint8 or uint16 squared distances [voxels^2].
         low: (3,) number of the lowest voxel.
     """
 
@@ -46,19 +48,22 @@ class DistanceField:
                 f"a reach of {reach:g} m is not allowed: give {resolution:g} to "
                 f"{_LARGEST * resolution:g}"
             )
-        shape = tuple(np.maximum(np.round(np.array(size) / resolution), 1).astype(int))
+        nx, ny, nz = np.maximum(np.round(np.array(size) / resolution), 1).astype(int)
+        kind = np.min_scalar_type(self._cells**2)
         self.resolution, self.reach = float(resolution), self._cells * float(resolution)
-        self.state = np.full(shape, UNSEEN, dtype=np.uint8)
-        self.square = np.full(shape, self._cells**2, dtype=np.uint16)
-        self.low = -np.array(shape, dtype=np.int64) // 2
-        self._other = np.empty(shape, dtype=np.uint16)
+        self.state = np.full((nx, ny, nz), UNSEEN, dtype=np.uint8)
+        self.square = np.full((nx, ny, nz), self._cells**2, dtype=kind)
+        self.low = -np.array(self.square.shape, dtype=np.int64) // 2
+        self._rows = (np.arange(self._cells + 1) ** 2).astype(kind)
+        self._other = np.empty_like(self.square)
+        self._padded = np.empty((2, ny, nz + self._cells), dtype=kind)
 
     def update(self, voxels: VoxelMap, centre: npt.ArrayLike) -> None:
         """Computes the distances around a place from a map of the same resolution."""
         numbers = np.floor(np.asarray(centre, dtype=float) / self.resolution).astype(np.int64)
         self.low = numbers - np.array(self.state.shape, dtype=np.int64) // 2
         _states(voxels.cells, voxels.low, self.low, self.state)
-        _squares(self.state, self._cells, self.square, self._other)
+        _squares(self.state, self.square, self._other, self._padded, self._rows)
 
     def distance(self, place: npt.ArrayLike) -> float:
         """Returns the distance of a place from the nearest occupied voxel's surface [m].
@@ -81,6 +86,10 @@ class DistanceField:
 def _states(cells: np.ndarray, from_low: np.ndarray, low: np.ndarray, state: np.ndarray) -> None:
     """Copies the window from a map in ring order."""
     size, shape = cells.shape, state.shape
+    first = min(max(from_low[2] - low[2], 0), shape[2])  # rows of z that the map has
+    last = min(max(from_low[2] + size[2] - low[2], first), shape[2])
+    ring = (low[2] + first) % size[2]
+    turn = min(first + size[2] - ring, last)  # from here on the ring begins anew
     for i in range(shape[0]):
         a = low[0] + i
         inside_x = from_low[0] <= a < from_low[0] + size[0]
@@ -91,61 +100,107 @@ def _states(cells: np.ndarray, from_low: np.ndarray, low: np.ndarray, state: np.
                 out[:] = UNSEEN
                 continue
             column = cells[a % size[0], b % size[1]]
-            c = low[2] % size[2]
-            for k in range(shape[2]):
-                value = column[c]
-                known = from_low[2] <= low[2] + k < from_low[2] + size[2] and value != UNKNOWN
-                out[k] = (OCCUPIED if value > 0 else FREE) if known else UNSEEN
-                c = c + 1 if c + 1 < size[2] else 0
-
-
-@njit(nogil=True)
-def _squares(state: np.ndarray, reach: int, square: np.ndarray, other: np.ndarray) -> None:
-    """Writes squared distances, at most reach^2."""
-    nx, ny, nz = state.shape
-    limit = np.uint16(reach * reach)
-    seen = np.zeros((nx, ny), dtype=np.bool_)  # columns that have something within reach
-    for i in range(nx):
-        for j in range(ny):
-            out, column = square[i, j], state[i, j]
-            last = -reach
-            for k in range(nz):
-                last = k if column[k] == OCCUPIED else last
-                d = min(k - last, reach)
-                out[k] = d * d
-            if last < 0:
-                continue
-            seen[i, j] = True
-            last = nz + reach
-            for k in range(nz - 1, -1, -1):
-                last = k if column[k] == OCCUPIED else last
-                d = min(last - k, reach)
-                out[k] = min(np.int64(out[k]), d * d)
-    rows = np.zeros(nx, dtype=np.bool_)
-    for i in range(nx):
-        for j in range(ny):
-            out = other[i, j]
-            out[:] = limit
-            for d in range(max(-reach, -j), min(reach, ny - 1 - j) + 1):
-                if seen[i, j + d]:
-                    rows[i] = True
-                    _lower(out, square[i, j + d], np.uint16(d * d))
-    for i in range(nx):
-        for j in range(ny):
-            square[i, j, :] = limit
-        for d in range(max(-reach, -i), min(reach, nx - 1 - i) + 1):
-            if rows[i + d]:
-                for j in range(ny):
-                    _lower(square[i, j], other[i + d, j], np.uint16(d * d))
+            out[:first] = UNSEEN
+            out[last:] = UNSEEN
+            _read(column[ring : ring + turn - first], out[first:turn])
+            _read(column[: last - turn], out[turn:last])
 
 
 @njit
-def _lower(out: np.ndarray, row: np.ndarray, add: np.uint16) -> None:
-    """Keeps the lower of two rows; no square is over 2 * 200^2, so 32 bits hold all of them."""
+def _read(values: np.ndarray, out: np.ndarray) -> None:
+    """Writes the states of log-odds, without a branch."""
     for k in range(out.shape[0]):
-        value = np.uint32(row[k]) + np.uint32(add)
-        best = np.uint32(out[k])
-        out[k] = np.uint16(value) if value < best else np.uint16(best)
+        value = values[k]
+        out[k] = np.uint8((value == UNKNOWN) * UNSEEN + (value > 0) * OCCUPIED)
+
+
+@njit(nogil=True)
+def _squares(
+    state: np.ndarray, square: np.ndarray, other: np.ndarray, padded: np.ndarray, rows: np.ndarray
+) -> None:
+    """Writes squared distances, at most reach^2.
+
+    Args:
+        state: (X, Y, Z).
+        square, other: (X, Y, Z) result and scratch, of an integer type that holds reach^2.
+        padded: (2, Y, Z + reach) scratch, of the same type.
+        rows: (reach + 1,) squares of 0 ... reach, of the same type.
+    """
+    nx, ny, nz = state.shape
+    reach, limit = rows.shape[0] - 1, rows[-1]
+    _along_x(state, rows, other, square)
+    rise, wide = padded[0], padded[1]
+    rise[:, nz:] = limit
+    for i in range(nx):
+        if not _spread(other[i].reshape(ny * nz), square[i].reshape(ny * nz), rows, nz):
+            continue
+        rise[:, :nz] = square[i]
+        width = nz + reach
+        _spread(rise.reshape(ny * width), wide.reshape(ny * width), rows, 1)
+        square[i] = wide[:, :nz]
+
+
+@njit
+def _along_x(state: np.ndarray, rows: np.ndarray, out: np.ndarray, steps: np.ndarray) -> None:
+    """Writes squares of the distances along x; steps is scratch, all of the same shape."""
+    nx = state.shape[0]
+    flat = state.shape[1] * state.shape[2]
+    reach = rows.shape[0] - 1
+    most = steps.dtype.type(reach)
+    for i in range(nx):
+        here, now = state[i].reshape(flat), steps[i].reshape(flat)
+        before = steps[max(i - 1, 0)].reshape(flat)
+        for k in range(flat):
+            gone = most if i == 0 else min(before[k], steps.dtype.type(most - 1)) + 1
+            now[k] = steps.dtype.type(0 if here[k] == OCCUPIED else gone)
+    for i in range(nx - 1, -1, -1):
+        now, done = steps[i].reshape(flat), out[i].reshape(flat)
+        if i < nx - 1:
+            after = steps[i + 1].reshape(flat)
+            for k in range(flat):
+                back = steps.dtype.type(min(after[k], steps.dtype.type(most - 1)) + 1)
+                now[k] = min(now[k], back)
+        for k in range(flat):
+            done[k] = steps.dtype.type(now[k] * now[k])
+
+
+@njit
+def _spread(values: np.ndarray, out: np.ndarray, rows: np.ndarray, stride: int) -> bool:
+    """Writes the least of values and their neighbours' along one axis plus squared distances.
+
+    Whole planes at once, so that a processor's lanes are full; no sum exceeds the limit.
+
+    Args:
+        values: (M,) squares, at most the last of rows.
+        out: (M,) result.
+        rows: (reach + 1,) squares of the distances.
+        stride: Between neighbours on the axis.
+
+    Returns:
+        Whether any is below the limit.
+    """
+    limit, count = rows[-1], values.shape[0]
+    least = limit
+    for k in range(count):
+        out[k] = values[k]
+        least = min(least, values[k])
+    if least == limit:
+        return False
+    for d in range(1, rows.shape[0] - 1):
+        shift = d * stride
+        if shift < count:
+            _lower(out[: count - shift], values[shift:], rows[d], limit)
+            _lower(out[shift:], values[: count - shift], rows[d], limit)
+    return True
+
+
+@njit
+def _lower(out: np.ndarray, values: np.ndarray, add: int, limit: int) -> None:
+    """Keeps the lower of out and the values plus a number; no sum exceeds the limit."""
+    most = out.dtype.type(limit - add)
+    for k in range(out.shape[0]):
+        there = out.dtype.type(min(values[k], most) + add)
+        out[k] = min(out[k], there)
 
 
 @njit

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core import extras
+
 from ..errors import PlanningError
 from ..maps.distance_field import DistanceField
 from .planner import STEP_S, Limits, Plan, Situation, Trajectory
@@ -30,12 +32,9 @@ class OmplPlanner:
         Raises:
             PlanningError: It is not installed.
         """
-        try:
-            from ompl import base, geometric, util
-        except ImportError as error:
-            raise PlanningError(
-                "planner 'ompl' needs the Python package ompl: pip install 'xtdrone[planning]'"
-            ) from error
+        extras.require("ompl", "planner 'ompl'", "planning", PlanningError)
+        from ompl import base, geometric, util
+
         util.setLogLevel(util.LOG_NONE)
         util.RNG.setSeed(1)
         self._base, self._geometric = base, geometric

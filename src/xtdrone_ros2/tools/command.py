@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from xtdrone_core import ControlError
+from xtdrone_core import ControlError, extras
 from xtdrone_core.command import Subparsers
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.control_link import ControlClient
@@ -141,7 +141,7 @@ def _vehicles(args: argparse.Namespace, wait: float = 0.0) -> tuple[list[str], l
 
 
 def _missing(error: ImportError) -> Ros2Error:
-    return Ros2Error(f"it needs {error.name}: pip install 'xtdrone[ros2]'")
+    return Ros2Error(extras.lacking("ROS 2", error, "ros2"))
 
 
 def _keyboard(args: argparse.Namespace) -> None:

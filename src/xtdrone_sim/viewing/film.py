@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import outputs
+from xtdrone_core import extras, outputs
 
 from ..errors import ViewError
 from .stage import Stage
@@ -116,13 +116,7 @@ def write(
 def _mp4(path: Path, pictures: Iterable[np.ndarray], fps: float, _: npt.ArrayLike) -> None:
     from fractions import Fraction
 
-    try:
-        import av
-    except ImportError as error:
-        raise ViewError(
-            f"MP4 needs the Python package av ({error}): run scripts/setup.sh, pip "
-            "install av, or give a .gif"
-        ) from error
+    av = extras.require("av", "MP4", "view", ViewError, "give a .gif")
     with av.open(str(path), "w", options={"movflags": "faststart"}) as film:
         film.metadata["comment"] = outputs.MARK
         stream: Any = None

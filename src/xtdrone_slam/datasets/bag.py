@@ -7,6 +7,8 @@ from typing import Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
 
+from xtdrone_core import extras
+
 from ..errors import SlamError
 from .calibration import Calibration
 from .lenses import rectification
@@ -37,13 +39,10 @@ class BagWriter:
         Raises:
             SlamError: The file exists or cannot be written, or rosbags is not installed.
         """
-        try:
-            from rosbags.rosbag1 import Writer, WriterError
-            from rosbags.typesys import Stores, get_typestore
-        except ModuleNotFoundError as error:
-            raise SlamError(
-                "bags need the Python package 'rosbags': pip install 'xtdrone[slam]'"
-            ) from error
+        extras.require("rosbags", "a bag", "slam", SlamError)
+        from rosbags.rosbag1 import Writer, WriterError
+        from rosbags.typesys import Stores, get_typestore
+
         self._store = get_typestore(Stores.ROS1_NOETIC)
         self._path = Path(path)
         try:

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from xtdrone_core import extras
+
 from ..datasets import trajectory_file
 from ..errors import SlamError
 from .conventions import ALIGNMENTS, DELTA_M, MAX_DIFF_S
@@ -79,9 +81,7 @@ def evaluate(
     try:
         return _evaluate(Path(estimate), Path(reference), alignment, delta_m, max_diff_s)
     except ModuleNotFoundError as error:
-        raise SlamError(
-            f"the evaluation needs the Python package '{error.name}': pip install 'xtdrone[slam]'"
-        ) from error
+        raise SlamError(extras.lacking("the evaluation", error, "slam")) from error
 
 
 def _evaluate(

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xtdrone_core import outputs
+from xtdrone_core import extras, outputs
 from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.world import Light
 
@@ -51,10 +51,7 @@ def modules() -> ModuleType:
             importlib.import_module(f"pxr.{name}")
         return importlib.import_module("pxr")
     except ImportError as error:
-        raise WebError(
-            f"USD needs the Python package usd-core ({error}): pip install "
-            "'xtdrone[usd]', or give a .glb"
-        ) from error
+        raise WebError(extras.lacking("USD", error, "usd", "give a .glb")) from error
 
 
 def ours(path: Path) -> bool:

@@ -3,10 +3,11 @@
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from xtdrone_core import extras
+
 from ..errors import WebError
 
 SdkObject: TypeAlias = Any  # an object of the SDK, which is optional: its types may be missing
-INSTALL = "pip install 'xtdrone[foxglove]', or pip install foxglove-sdk mcap protobuf"
 
 
 def sdk(wanted: str) -> ModuleType:
@@ -25,5 +26,5 @@ def sdk(wanted: str) -> ModuleType:
         import foxglove.messages
         import foxglove.websocket
     except ImportError as error:
-        raise WebError(f"{wanted} needs the Python package foxglove-sdk: {INSTALL}") from error
+        raise WebError(extras.lacking(wanted, error, "foxglove")) from error
     return foxglove

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from xtdrone_autopilot.ulog.reader import NAV_STATES
-from xtdrone_core import Scenario
+from xtdrone_core import Scenario, extras
 from xtdrone_core.errors import shown
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
 from ..errors import WebError
 from ..foxglove.channels import STATE
-from ..foxglove.sdk import INSTALL
 from ..foxglove.telemetry import METADATA
 from ..frame import VEHICLE
 from . import bag
@@ -141,7 +140,7 @@ def _content(path: Path) -> _Content:
         from mcap.records import Channel, Message, Metadata, Schema
         from mcap.stream_reader import StreamReader
     except ImportError as error:
-        raise WebError(f"MCAP files need the Python package mcap: {INSTALL}") from error
+        raise WebError(extras.lacking("an MCAP file", error, "foxglove")) from error
     content, schemas, channels = _Content(), Schemas(), {}
     with open(path, "rb") as file:
         try:
@@ -215,7 +214,7 @@ class Schemas:
         try:
             from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
         except ImportError as error:
-            raise WebError(f"MCAP files need the Python package protobuf: {INSTALL}") from error
+            raise WebError(extras.lacking("an MCAP file", error, "foxglove")) from error
         pool = descriptor_pool.DescriptorPool()
         for file in descriptor_pb2.FileDescriptorSet.FromString(schema.data).file:
             pool.Add(file)
