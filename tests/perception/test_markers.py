@@ -2,6 +2,7 @@
 
 import gc
 import math
+import sys
 import types
 
 import numpy as np
@@ -254,7 +255,7 @@ def test_the_detector_of_apriltags_authors_is_made_once_and_not_destroyed(monkey
             return []
 
     library = types.SimpleNamespace(Detector=Detector)
-    monkeypatch.setattr(detect.extras, "require", lambda *names: library)
+    monkeypatch.setitem(sys.modules, "pupil_apriltags", library)
     detect.lasting_detector.cache_clear()
     for _ in range(3):
         assert detect.make_detector("tag16h5", "apriltag").detect(np.zeros((4, 4), np.uint8)) == []
