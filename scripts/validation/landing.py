@@ -93,19 +93,19 @@ def write(landings: Sequence[Landing]) -> int:
         "marker seen",
         "holds",
     )
-    flown = {row: [each for each in landings if each.row == row.name] for row in ROWS}
-    for row, those in flown.items():
+    flown = [(row, [each for each in landings if each.row == row.name]) for row in ROWS]
+    for row, those in flown:
         if those:
             tell(page, row, those)
     page.add("")
-    total = sum(map(len, flown.values()))
+    total = sum(len(those) for _, those in flown)
     page.add(
         f"{total} landings so far, of {sum(row.most for row in ROWS)}; the command flies the rest.",
         "",
         "In calm air the camera's pose and the estimate between its last images are what is left, "
         "in gusts how far PX4's position loop is pushed in the last metre.",
     )
-    for row, those in flown.items():
+    for row, those in flown:
         if len(those) > 1:
             page.picture(row.title, draw(those, row.bound), row.name)
     return page.write()
