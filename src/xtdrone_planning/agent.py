@@ -54,9 +54,17 @@ def make_pilot(planner: str, limits: Limits, resolution: float, map_size: float)
     low, high = limits.low, limits.high
     if high <= low:
         raise PlanningError(f"high {high:g} m is not allowed: give more than low, {low:g} m")
-    voxels = VoxelMap((map_size, map_size, max(high - low, 4.0) + 6.0), resolution)
-    field = DistanceField(_WINDOW, resolution, max(_REACH, limits.clearance + 2.0 * resolution))
-    return Pilot(PLANNERS.load(planner)(), limits, voxels, field)
+    return Pilot(PLANNERS.load(planner)(), limits, *make_map(limits, resolution, map_size))
+
+
+def make_map(limits: Limits, resolution: float, map_size: float) -> tuple[VoxelMap, DistanceField]:
+    """Returns an unknown map of square ground, and its distance field."""
+    height = max(limits.high - limits.low, 4.0) + 6.0
+    reach = max(_REACH, limits.clearance + 2.0 * resolution)
+    return (
+        VoxelMap((map_size, map_size, height), resolution),
+        DistanceField(_WINDOW, resolution, reach),
+    )
 
 
 class NavigateAgent(SeeingAgent):

@@ -63,6 +63,7 @@ class Simulation:
         log_gaps: Gaps in the logs, such as those of a full disk.
         requests: The control socket, or None.
         race: The LapTimer of the scenario's track, or None.
+        ended: How run() ended: finished, stopped, or failed and why.
     """
 
     step_us = STEP_US
@@ -73,7 +74,6 @@ class Simulation:
         "_agent",
         "_built",
         "_closed",
-        "_ended",
         "_events",
         "_films",
         "_sensors",
@@ -82,6 +82,7 @@ class Simulation:
         "_summaries",
         "autopilot",
         "console",
+        "ended",
         "engine",
         "entities",
         "figures",
@@ -130,7 +131,7 @@ class Simulation:
             None if self.folder is None else run_folder.EventLog(self.folder, self.log_gaps)
         )
         self._summaries: SummaryKeeper | None = None
-        self._ended = "finished"  # unless run() ends otherwise
+        self.ended = "finished"  # unless run() ends otherwise
         self.t_us = 0
         self.observers: list[Observer] = [*observers]
         self.pacer = Pacer(scenario.speed)
@@ -291,12 +292,12 @@ class Simulation:
         try:
             self._run(until_us)
         except Exception as error:
-            self._ended = f"failed: {error}"
+            self.ended = f"failed: {error}"
             raise
         except BaseException:
-            self._ended = "stopped"
+            self.ended = "stopped"
             raise
-        self._ended = "stopped" if self._stopping else "finished"
+        self.ended = "stopped" if self._stopping else "finished"
 
     def _run(self, until_us: int | None) -> None:
         pacer, requests = self.pacer, self.requests
@@ -523,7 +524,7 @@ class Simulation:
         values = None if self._summaries is None else self.summary()
         self._close_all()  # logs may find that the disk is full
         if self._summaries is not None:
-            self._summaries.write(self.t_us, self._ended, values)
+            self._summaries.write(self.t_us, self.ended, values)
 
     def _close_all(self) -> None:
         self._closed = True

@@ -114,8 +114,9 @@ class Scenario(metaclass=_TakesDeclared):
     )
     pose_source: str = option(
         "sensors",
-        "input of the estimator: its sensors, or the true pose as external vision",
-        choices=("sensors", "truth"),
+        "input of the estimator: its sensors, or as external vision the true pose, or that of a "
+        "motion capture with its noise",
+        choices=("sensors", "truth", "motion_capture"),
     )
     origin: str = option(
         "shared",

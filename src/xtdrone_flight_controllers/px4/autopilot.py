@@ -277,7 +277,8 @@ class Px4Autopilot(Px4Fleet, ExternalPose, LandingTargetTaker, Telemetered, Remo
             text += (
                 f"; a living PX4 {i} of an earlier simulation will not reconnect: restart it"
                 if ports.in_use(self._ports.ground_station_local(i))
-                else f"; start it with '-i {self._ports.px4_number(i)}'"
+                else f"; start it with '-i {self._ports.px4_number(i)}', or end this by Ctrl-C "
+                "and set PX4_BUILD, then it is started for you"
             )
         self._on_text(i, _WARNING, text)
         _log.warning("%s: %s", self._names[i], text)  # the simulation waits
@@ -314,7 +315,7 @@ def _parameters_of(scenario: Scenario) -> list[dict[str, float]]:
     parameters = []
     for spec in scenario.vehicles:
         values = parameter_file.of_model(spec.type)
-        if scenario.pose_source == "truth":  # fuse external vision only, as the embedded stack does
+        if scenario.pose_source != "sensors":  # fuse external vision alone, as the embedded stack
             values |= {"EKF2_GPS_CTRL": 0, "EKF2_HGT_REF": HEIGHT_BY_VISION}
         if scenario.params:
             values |= parameter_file.of_scenario(scenario, spec.name)[0]

@@ -95,6 +95,6 @@ def _beginning(path: np.ndarray, length: float) -> tuple[np.ndarray, bool]:
 def _places(situation: Situation, count: int) -> np.ndarray:
     """Returns where other vehicles will be, (V, T, 3) every half knot [m]."""
     times = situation.t_us + np.arange(2 * count) * round(0.5e6 * _KNOT_S)
-    return np.array(
-        [[other.since(int(t)).pos for t in times] for other in situation.others]
-    ).reshape(len(situation.others), len(times), 3)
+    return np.array([other.places(times) for other in situation.others]).reshape(
+        len(situation.others), len(times), 3
+    )

@@ -56,11 +56,11 @@ class Trajectory:
 
     def at(self, t: float) -> Planned:
         """Where it is at a time [s] from its first sample."""
-        k, last = t / STEP_S, len(self.pos) - 1
+        k, last = max(t / STEP_S, 0.0), len(self.pos) - 1
         if k >= last:
             return Planned(self.pos[last], np.zeros(3), np.zeros(3))
-        i = max(int(k), 0)
-        part = min(max(k - i, 0.0), 1.0)
+        i = int(k)
+        part = k - i
         return Planned(
             *(rows[i] + part * (rows[i + 1] - rows[i]) for rows in (self.pos, self.vel, self.acc))
         )
@@ -68,6 +68,14 @@ class Trajectory:
     def since(self, t_us: int) -> Planned:
         """Where it is at a simulated time [us]."""
         return self.at((t_us - self.begun_us) * 1e-6)
+
+    def places(self, times: np.ndarray) -> np.ndarray:
+        """Where it is (T, 3) [m] at simulated times (T,) [us]."""
+        k = np.clip((times - self.begun_us) * (1e-6 / STEP_S), 0.0, len(self.pos) - 1)
+        first = k.astype(int)
+        second = np.minimum(first + 1, len(self.pos) - 1)
+        part = (k - first)[:, None]
+        return np.asarray((1.0 - part) * self.pos[first] + part * self.pos[second])
 
 
 @dataclass(frozen=True)

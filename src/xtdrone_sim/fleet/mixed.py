@@ -92,12 +92,12 @@ class MixedAutopilot(
 
     def _add(self, sub_fleet: SubFleet) -> None:
         self._sub_fleets.append(sub_fleet)
-        if self._context.scenario.pose_source == "truth":
+        if self._context.scenario.pose_source != "sensors":
             required(
                 sub_fleet.autopilot,
                 ExternalPose,  # type: ignore[type-abstract]  # a protocol
                 f"autopilot '{sub_fleet.name}' takes no pose from outside",
-                "leave out pose_source:=truth",
+                f"leave out pose_source:={self._context.scenario.pose_source}",
             )
 
     def _note_staying(
