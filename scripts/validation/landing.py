@@ -103,8 +103,8 @@ def write(landings: Sequence[Landing]) -> int:
     page.add(
         f"{total} landings so far, of {sum(row.most for row in ROWS)}; the command flies the rest.",
         "",
-        "In calm air the camera's pose and the estimate between its last images are left, "
-        "in gusts how far the position loop is pushed in the last metre. Real PX4 begins its descent "
+        "In calm air the camera's pose and the estimate between its last images are left, in gusts "
+        "how far the position loop is pushed in the last metre. Real PX4 begins its descent "
         "further beside the marker and comes nearer on its way down, as where its estimated "
         "attitude errs by a degree.",
     )
