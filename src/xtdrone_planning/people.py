@@ -1,6 +1,7 @@
 """People who walk to and fro in a random world, as actors of SDF."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +70,7 @@ def walks(objects: np.ndarray, bounds: np.ndarray, count: int, seed: int) -> lis
     return out
 
 
-def add_people(world: etree._Element, people: list[Walk]) -> None:
+def add_people(world: etree._Element, people: Sequence[Walk]) -> None:
     """Adds people to the <world> of an SDF file."""
     for number, walk in enumerate(people):
         actor = etree.SubElement(world, "actor", name=f"person_{number}")
