@@ -97,6 +97,14 @@ class Scenario(metaclass=_TakesDeclared):
         unit="m/s",
         unset="as in the world's file",
     )
+    waves: str = option(
+        "",
+        "waves of the world's water: significant height, or fields height= period= direction= "
+        "spread= spectrum= seed=",
+        metavar="TEXT",
+        unit="m",
+        unset="as in the world's file",
+    )
     disturbances: str = option(
         "",
         "disturbances by simulated time [s]: '12: payload iris_0 0.3; "
