@@ -39,7 +39,7 @@ from .fleet.sub_fleet import TextRouter, autopilot_of
 from .observers.crashes import Crash, CrashMonitor
 from .observers.figures import FlightFigures
 from .observers.laps import LapTimer
-from .observers.pose_feed import TruthPose
+from .observers.pose_feed import MotionCapture, TruthPose
 from .observers.recording import WARNING, Console
 from .plant.plant import Plant
 from .rendering.realistic.conditions import conditions_of
@@ -351,15 +351,17 @@ def _observers(
 ) -> Iterable[Observer]:
     """The parts that see each step, in this order."""
     yield from (monitor, figures)
-    if scenario.pose_source == "truth":
-        yield TruthPose(
-            required(
-                autopilot,
-                ExternalPose,  # type: ignore[type-abstract]  # a protocol
-                f"autopilot '{scenario.autopilot}' takes no pose from outside",
-                "leave out pose_source:=truth",
-            )
+    if scenario.pose_source != "sensors":
+        taking = required(
+            autopilot,
+            ExternalPose,  # type: ignore[type-abstract]  # a protocol
+            f"autopilot '{scenario.autopilot}' takes no pose from outside",
+            f"leave out pose_source:={scenario.pose_source}",
         )
+        if scenario.pose_source == "truth":
+            yield TruthPose(taking)
+        else:
+            yield MotionCapture(taking, scenario.seed)
     if isinstance(autopilot, Observer):
         yield autopilot
     if race is not None:

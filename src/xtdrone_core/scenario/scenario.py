@@ -102,6 +102,14 @@ class Scenario(metaclass=_TakesDeclared):
         unit="m/s",
         unset="as in the world's file",
     )
+    waves: str = option(
+        "",
+        "waves of the world's water: significant height, or fields height= period= direction= "
+        "spread= spectrum= seed=",
+        metavar="TEXT",
+        unit="m",
+        unset="as in the world's file",
+    )
     disturbances: str = option(
         "",
         "disturbances by simulated time [s]: '12: payload iris_0 0.3; "
@@ -111,8 +119,9 @@ class Scenario(metaclass=_TakesDeclared):
     )
     pose_source: str = option(
         "sensors",
-        "input of the estimator: its sensors, or the true pose as external vision",
-        choices=("sensors", "truth"),
+        "input of the estimator: its sensors, or as external vision the true pose, or that of a "
+        "motion capture with its noise",
+        choices=("sensors", "truth", "motion_capture"),
     )
     origin: str = option(
         "shared",
