@@ -58,8 +58,8 @@ class Scenario(metaclass=_TakesDeclared):
     attributes they are options like the others; settings() returns them by their declaration.
 
     `vehicles` may be given as parse_vehicles() takes them, as a vehicle composed in Python, or as
-    a list of both and of VehicleSpecs; instead, `vehicle` and `n` are its type and their number. In a scenario each has its number, and an autopilot only
-    where that is not the scenario's.
+    a list of both and of VehicleSpecs; instead of it, `vehicle` and `n` are their type and number.
+    In a scenario each has its number, and an autopilot only where that is not the scenario's.
 
     Examples:
         >>> import xtdrone as xd
