@@ -17,6 +17,7 @@ from xtdrone_dynamics.abilities.effectiveness import (
     fill,
     in_hover,
     largest_thrust,
+    of_each,
     place,
     rank,
 )
@@ -260,7 +261,7 @@ class Vectoring(Memory):
         actuator, matrices = fleet.actuator, in_hover(fleet)
         self._largest = largest_thrust(fleet)
         tilts = np.isin(actuator["kind"], (SERVO, SURFACE)) & (abs(matrices).max(axis=1) > 0.0)
-        steered = tilts.any(axis=1) | (np.array([rank(matrix) for matrix in matrices]) == 6)
+        steered = tilts.any(axis=1) | (np.array(list(of_each(rank, matrices))) == 6)
         self.used = steered & (vehicle_types(fleet) == MULTICOPTER)
         self.any = bool(self.used.any())
         ends = np.stack(
@@ -275,7 +276,7 @@ class Vectoring(Memory):
         )
         self.scale = np.where(tilts, np.maximum(-self.low, self.high), self._largest)
         size = np.linalg.norm(matrices * self.scale[:, None], axis=2)
-        rows = np.array([commanded(matrix) for matrix in matrices])
+        rows = np.array(list(of_each(commanded, matrices)))
         self.weight = np.where(rows, WEIGHTS / np.where(rows, size, 1.0) ** 2, 0.0)
         self.tiltrotor = vtol_types(fleet) == TILTROTOR
         self._matrices, self._whole_weight = matrices, self.weight.copy()

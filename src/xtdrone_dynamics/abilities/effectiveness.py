@@ -4,7 +4,8 @@ It is the linearisation, at an operating point, of the same actuator functions t
 simulation uses. The term is that of Johansen and Fossen, "Control allocation - A survey" (2013).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ ROWS = (
     "pitch torque",
     "yaw torque",
 )
+Result = TypeVar("Result")
 _Wrench = tuple[float, float, float, float, float, float]
 _HOVER = slice(2, 6)  # rows that a conventional multirotor commands: vertical force, torques
 _SMALL = 1e-6  # singular values below this fraction of the largest count as zero
@@ -83,14 +85,29 @@ def hover_thrust(fleet: FleetModel) -> np.ndarray:
     """
     thrusts = np.zeros(fleet.actuator.shape)
     largest, weights = largest_thrust(fleet), fleet.vehicle["mass"] * GRAVITY
-    for i, matrix in enumerate(effectiveness(fleet)):
-        rotors = fleet.rotor_mask[i]
-        hover = _hover(matrix[:, rotors], largest[i, rotors], weights[i])
+    matrices, rotors = effectiveness(fleet), fleet.rotor_mask
+    for i, hover in enumerate(of_each(_hover, matrices, largest, rotors, weights)):
         if hover is None and fleet.vehicles[i].half_wings:
-            hover = _hover_by_elevons(fleet, i, matrix[:, rotors], largest[i, rotors], weights[i])
+            columns, thrusts_of = matrices[i][:, rotors[i]], largest[i, rotors[i]]
+            hover = _hover_by_elevons(fleet, i, columns, thrusts_of, weights[i])
         if hover is not None:
-            thrusts[i, rotors] = hover
+            thrusts[i, rotors[i]] = hover
     return thrusts
+
+
+def of_each(function: Callable[..., Result], *rows: np.ndarray) -> Iterator[Result]:
+    """Yields function(*row) of each vehicle; equal rows are computed once.
+
+    Args:
+        function: Of one row of each array.
+        rows: (N, ...) each.
+    """
+    known: dict[tuple[bytes, ...], Result] = {}
+    for row in zip(*rows, strict=True):
+        key = tuple(part.tobytes() for part in row)
+        if key not in known:
+            known[key] = function(*row)
+        yield known[key]
 
 
 def _hover_by_elevons(
@@ -130,8 +147,18 @@ def in_hover(fleet: FleetModel) -> np.ndarray:
     return effectiveness(fleet, thrust=hover_thrust(fleet))
 
 
-def _hover(matrix: np.ndarray, largest: np.ndarray, weight: float) -> np.ndarray | None:
-    """Thrust of each rotor (R,) [N] of a matrix (6, R) that carries a weight at rest, or None."""
+def _hover(
+    matrix: np.ndarray, largest: np.ndarray, rotors: np.ndarray, weight: float
+) -> np.ndarray | None:
+    """Thrust of each of R rotors (R,) [N] that carries a weight at rest, or None.
+
+    Args:
+        matrix: (6, A) effectiveness.
+        largest: (A,) thrust [N].
+        rotors: (A,) bool, which actuators are rotors.
+        weight: [N].
+    """
+    matrix, largest = matrix[:, rotors], largest[rotors]
     if not matrix.size:
         return None
     hover_wrench = np.array((weight, 0.0, 0.0, 0.0))
@@ -196,10 +223,7 @@ def cannot_hover(fleet: FleetModel) -> list[str]:
     """Reason why each vehicle cannot fly as a multicopter; empty where it can."""
     matrices, largest = in_hover(fleet), largest_thrust(fleet)
     both = fleet.actuator["bidirectional"]
-    return [
-        _obstacle(*row)
-        for row in zip(matrices, largest, both, fleet.vehicle["mass"] * GRAVITY, strict=True)
-    ]
+    return list(of_each(_obstacle, matrices, largest, both, fleet.vehicle["mass"] * GRAVITY))
 
 
 def _obstacle(matrix: np.ndarray, largest: np.ndarray, both: np.ndarray, weight: float) -> str:

@@ -51,6 +51,19 @@ def _lead(
 
 
 @njit
+def force_for(
+    mass: float, ax: float, ay: float, az: float, dx: float, dy: float, dz: float
+) -> tuple[float, float, float]:
+    """Returns the force for an acceleration [m/s^2], less a disturbance [N]; world [N]."""
+    side, lift = MAX_SIDE * mass * GRAVITY, MAX_LIFT * mass * GRAVITY
+    return (
+        mass * ax - clamp(dx, -side, side),
+        mass * ay - clamp(dy, -side, side),
+        mass * (az + GRAVITY) - clamp(dz, -lift, lift),
+    )
+
+
+@njit
 def control_one(
     vehicle: Record,
     params: Record,
@@ -82,14 +95,8 @@ def control_one(
     vehicle.sp_acc[0], vehicle.sp_acc[1], vehicle.sp_acc[2] = ax, ay, az
     for axis in range(3):
         vehicle.vel_integral[axis] = 0.0
-    side, lift = MAX_SIDE * vehicle.mass * GRAVITY, MAX_LIFT * vehicle.mass * GRAVITY
-    fx, fy, fz = within_limits(
-        vehicle,
-        params,
-        vehicle.mass * ax - clamp(disturbance[0], -side, side),
-        vehicle.mass * ay - clamp(disturbance[1], -side, side),
-        vehicle.mass * (az + GRAVITY) - clamp(disturbance[2], -lift, lift),
-    )
+    fx, fy, fz = force_for(vehicle.mass, ax, ay, az, disturbance[0], disturbance[1], disturbance[2])
+    fx, fy, fz = within_limits(vehicle, params, fx, fy, fz)
     point_force(vehicle, fx, fy, fz, quat, dt)
 
 
