@@ -9,7 +9,7 @@ import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -202,11 +202,16 @@ def refuse_near_miss(block: SensorBlock, tag: str, known: Iterable[str], likenes
     Raises:
         SensorError: It resembles one of the known tags (0 to 1).
     """
-    near = difflib.get_close_matches(tag, known, n=1, cutoff=likeness)
-    if near:
+    if near := _nearest(tag, tuple(known), likeness):
         raise SensorError(
-            f"unknown tag <{tag}> of {block.kind} '{block.name}': did you mean <{near[0]}>?"
+            f"unknown tag <{tag}> of {block.kind} '{block.name}': did you mean <{near}>?"
         )
+
+
+@cache
+def _nearest(tag: str, known: tuple[str, ...], likeness: float) -> str:
+    """The known tag that resembles one, or empty; fleets ask the same for each vehicle."""
+    return next(iter(difflib.get_close_matches(tag, known, n=1, cutoff=likeness)), "")
 
 
 def _check_signs(block: SensorBlock, values: Mapping[str, Any], tags: Tags) -> None:

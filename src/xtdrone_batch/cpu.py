@@ -48,6 +48,7 @@ class CpuBackend:
             flat(batch.state),
             flat(batch.variation),
             batch.loop_state.memory.reshape(-1),
+            batch.loop_state.indi.reshape(-1),
             batch.action.reshape(-1),
         )
         self._t_us = 0
@@ -147,7 +148,7 @@ class CpuBackend:
                     (firsts[:, None] + columns).ravel(),
                     *self._flat,
                     batch.loops.level,
-                    batch.loops.geometric,
+                    batch.loops.controller,
                     batch.real(STEP_US * 1e-6),
                     batch.real(LOOP_US * 1e-6),
                     self._t_us + begin * STEP_US,

@@ -86,9 +86,10 @@ def fly_lanes(
     state: OnDevice,
     variation: OnDevice,
     memory: np.ndarray,
+    indi: np.ndarray,
     action: np.ndarray,
     level: int,
-    geometric: bool,
+    controller: int,
     dt: float,
     loop_s: float,
     t_us: int,
@@ -116,9 +117,10 @@ def fly_lanes(
                 state,
                 variation,
                 memory,
+                indi,
                 action,
                 level,
-                geometric,
+                controller,
                 dt,
                 loop_s,
                 t_us,
@@ -262,6 +264,7 @@ class DeviceCopies(NamedTuple):
     flat_variation: Variation
     loop_state: LoopState
     memory: OnDevice  # flat memory of loop_state
+    indi: OnDevice  # and that of INDI
     action: OnDevice  # (E, V, K)
     flat_action: OnDevice
     model: OnDevice
@@ -307,6 +310,7 @@ def copy_to_device(batch: BatchDescription, place: Place) -> DeviceCopies:
         flat_variation,
         loop_state,
         flat_loops.memory,
+        flat_loops.indi,
         action,
         action.reshape(action.size),
         copy_arrays(batch.lanes, place),
@@ -440,9 +444,10 @@ class CudaBackend:
                         held.flat_state,
                         held.flat_variation,
                         held.memory,
+                        held.indi,
                         held.flat_action,
                         batch.loops.level,
-                        batch.loops.geometric,
+                        batch.loops.controller,
                         batch.real(STEP_US * 1e-6),
                         batch.real(LOOP_US * 1e-6),
                         *clock,

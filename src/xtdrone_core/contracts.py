@@ -3,9 +3,10 @@
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
 RangeCaster, Viewer, WorldEditor, Regroupable, RemovableVehicles, ExternalPose,
-LandingTargetTaker, Telemetered, Logging, SettableParameters; Attachable, GoalCounter, SlotProvider
-and Reporting of an Agent). An implementation inherits from those that it supports; callers check
-with required() at construction, so that a missing feature is reported before the flight.
+LandingTargetTaker, Telemetered, Logging, SettableParameters; Attachable, GoalCounter, GoalTaker,
+SlotProvider and Reporting of an Agent). An implementation inherits from those that it supports;
+callers check with required() at construction, so that a missing feature is reported before the
+flight.
 
 `mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
 and NumPy arrays by name, which snapshot.write() stores without pickle. load() restores it in
@@ -414,6 +415,27 @@ class GoalCounter(Protocol):
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
         """Number of goals reached and in all, by the name of the goals, such as "corners"."""
+
+
+@runtime_checkable
+class GoalTaker(Protocol):
+    """An Agent that takes goals during its flight, such as those of the page."""
+
+    def take_goal(self, goal: Sequence[float]) -> None:
+        """Flies to a goal (3,), world [m], in place of the one before.
+
+        Raises:
+            XtdroneError: It is no place where it may fly.
+        """
+
+    def navigation(self) -> Mapping[str, Any]:
+        """Returns values for JSON: what it does and knows.
+
+        state: in words. goal: (3,) [m], or None. path: (P, 3) way that was planned [m].
+        trajectory: (K, 3) what is flown, with its stop [m]. map: low (2,) [m], resolution [m],
+        shape (2,), and cells, base64 of a byte for each column in the order of rows of x: 0
+        unseen, 1 free, 2 occupied at the heights of the flight.
+        """
 
 
 @runtime_checkable

@@ -118,7 +118,7 @@ class FormationFlight(FlightAgent, Configured):
         start = np.array([vehicle.pos for vehicle in flight.scenario.vehicles])
         warning = (
             ""
-            if flight.scenario.pose_source == "truth"
+            if flight.scenario.pose_source != "sensors"
             else settling.accuracy_warning(
                 [*self.slots, start[1:] - start[0]], sensors.gps_eph.max(), sensors.gps_epv.max()
             )

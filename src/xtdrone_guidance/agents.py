@@ -11,14 +11,16 @@ from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
 
-from .curves import CURVES, Laps
+from .curves import CURVES, PATHS, Laps
 from .fields import VectorField
 from .minimum_snap import ORDERS, Limits, MinimumSnap
-from .paths import read_path, read_points
+from .paths import SplinePath, read_path, read_points
 from .planes import MIN_WIDTH, Steering, is_plane
 from .rms import RootMeanSquare
+from .timed_path import TimedPath
 
 _END_M = 0.1  # an open path is over so near to its end [m]
+_ALONG = 2.0  # acceleration along an open path by name [m/s^2]
 _SHOWN = 120  # points of a path in its event
 
 
@@ -48,7 +50,8 @@ class TrajectoryAgent(FlightAgent):
             str, Option("between the points of a file", choices=tuple(ORDERS))
         ] = "snap",
         speed: Annotated[
-            float, Option("largest, through points", unit="m/s", minimum=0.1, maximum=30.0)
+            float,
+            Option("largest, through points and in a loop", unit="m/s", minimum=0.1, maximum=30.0),
         ] = 5.0,
         thrust: Annotated[
             float, Option("largest over the weight, through points", minimum=1.01, maximum=10.0)
@@ -68,9 +71,11 @@ class TrajectoryAgent(FlightAgent):
         """
         super().__init__(n, height, on_event=on_event)
         self._name = curve
-        self._planned: Laps | MinimumSnap
+        self._planned: Laps | TimedPath | MinimumSnap
         if curve in CURVES:
             self._planned = Laps(CURVES[curve][0], lap, laps)
+        elif curve in PATHS:
+            self._planned = TimedPath(SplinePath(PATHS[curve][0], False), speed, _ALONG)
         else:
             limits = Limits(speed, thrust, body_rate)
             self._planned = MinimumSnap(read_points(curve, "curve", height), limits, minimise)
@@ -108,6 +113,9 @@ class GuidanceAgent(FlightAgent):
     and follow it at their own airspeed; see planes.py. In addition to the events of FlightAgent:
     `path` (points, closed, length_m, starts, and the options speed, acceleration, width) when it
     begins, and `path_over` (rms_m: distance from the path by the estimates, once it was reached).
+
+    Attributes:
+        path: The path, from the start of each vehicle.
     """
 
     MEMORY = (*FlightAgent.MEMORY, "_arc_lengths", "_flown", "_reached", "_rms")
@@ -124,6 +132,15 @@ class GuidanceAgent(FlightAgent):
             float,
             Option("largest, across and along the path", unit="m/s^2", minimum=0.1, maximum=30.0),
         ] = 3.0,
+        along: Annotated[
+            float,
+            Option(
+                "largest along the path, apart from that across it; 0 = of both together",
+                unit="m/s^2",
+                minimum=0.0,
+                maximum=30.0,
+            ),
+        ] = 0.0,
         width: Annotated[
             float,
             Option(
@@ -145,16 +162,16 @@ class GuidanceAgent(FlightAgent):
             XtdroneError: The path cannot be read or flown.
         """
         super().__init__(n, height, on_event=on_event)
-        self._path = read_path(path, closed, height)
-        self._field = VectorField(self._path, speed, acceleration, width)
-        self._steering = Steering(self._path, max(width, MIN_WIDTH))
-        lowest = height + self._path.points[:, 2].min()
+        self.path = read_path(path, closed, height)
+        self._field = VectorField(self.path, speed, acceleration, width, along or None)
+        self._steering = Steering(self.path, max(width, MIN_WIDTH))
+        lowest = height + self.path.points[:, 2].min()
         if lowest < 0.3:
             raise XtdroneError(
                 f"the path descends to {lowest:.2f} m above the start: give a height of "
                 f"{height - lowest + 0.5:.1f} m or more"
             )
-        self._distance = self._path.length * (laps if self._path.closed else 1)
+        self._distance = self.path.length * (laps if self.path.closed else 1)
         self._arc_lengths = np.full(n, np.nan)  # place of each on the path [m]; NaN = none yet
         self._flown = np.zeros(n)  # length of the path that each has flown [m]
         self._reached = np.zeros(n, dtype=np.bool_)  # whether each has come to the path
@@ -176,7 +193,7 @@ class GuidanceAgent(FlightAgent):
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Reports the path, as an event."""
-        points = self._path.points[:-1] if self._path.closed else self._path.points
+        points = self.path.points[:-1] if self.path.closed else self.path.points
         shown = np.linspace(0, len(points) - 1, _SHOWN).astype(int)
         self._arc_lengths[:], self._flown[:], self._reached[:] = np.nan, 0.0, False
         self._rms.clear()
@@ -184,8 +201,8 @@ class GuidanceAgent(FlightAgent):
             t_us,
             "path",
             points=np.round(points[shown], 3).tolist(),
-            closed=self._path.closed,
-            length_m=round(self._path.length, 3),
+            closed=self.path.closed,
+            length_m=round(self.path.length, 3),
             starts=np.round(self.home + [0.0, 0.0, self.height], 3).tolist(),
             speed=self._field.speed,
             acceleration=self._field.acceleration,
@@ -197,7 +214,7 @@ class GuidanceAgent(FlightAgent):
         start = self.home + [0.0, 0.0, self.height]
         for i in range(self.n):
             if self._flown[i] >= self._distance:
-                out.pos[i] = start[i] + self._path.at(self._distance).pos
+                out.pos[i] = start[i] + self.path.at(self._distance).pos
                 continue
             near = None if np.isnan(self._arc_lengths[i]) else float(self._arc_lengths[i])
             place = estimates.pos[i] - start[i]
@@ -224,12 +241,12 @@ class GuidanceAgent(FlightAgent):
 
     def _advance(self, i: int, arc_length: float) -> None:
         """Counts how much of the path vehicle i has flown."""
-        length = self._path.length
+        length = self.path.length
         if not np.isnan(self._arc_lengths[i]):
             step = arc_length - self._arc_lengths[i]
             self._flown[i] += (
-                (step + 0.5 * length) % length - 0.5 * length if self._path.closed else step
+                (step + 0.5 * length) % length - 0.5 * length if self.path.closed else step
             )
         self._arc_lengths[i] = arc_length
-        if not self._path.closed and length - arc_length < _END_M:
+        if not self.path.closed and length - arc_length < _END_M:
             self._flown[i] = self._distance

@@ -60,9 +60,37 @@ CURVES: dict[str, tuple[Curve, str]] = {
 }
 
 
+def _loop(radius: float, entry: float, run: float) -> np.ndarray:
+    """Returns the points (P, 3) of an upright loop, with straight lines before and after it [m].
+
+    Args:
+        radius: Of the loop [m].
+        entry: Length in which its curvature grows, and that in which it falls again [m].
+        run: Length of each line [m].
+    """
+    step = 0.05
+    along = np.arange(0.0, 2.0 * math.pi * radius + entry, step)
+    bend = np.array([minimum_jerk(x / entry)[0] for x in np.minimum(along, along[-1] - along)])
+    pitch = 2.0 * math.pi * np.cumsum(bend) / bend.sum()
+    forward, up = np.cumsum(np.cos(pitch)) * step, np.cumsum(np.sin(pitch)) * step
+    lines = np.arange(0.0, run, 1.0)
+    x = np.concatenate([lines, run + forward[::10], run + forward[-1] + 1.0 + lines])
+    z = np.concatenate([np.zeros_like(lines), up[::10], np.full_like(lines, up[-1])])
+    return np.column_stack([x, np.zeros_like(x), z])
+
+
+# Name of each path that is open to its points (P, 3) [m] and what it is.
+PATHS: dict[str, tuple[np.ndarray, str]] = {
+    "loop": (
+        _loop(2.5, 4.0, 20.0),
+        "upright loop of radius 2.5 m, 20 m straight on before and after it; for tail-sitters",
+    )
+}
+
+
 def descriptions() -> dict[str, str]:
-    """Describes each curve, for `xtdrone list curves`."""
-    return {name: text for name, (_, text) in CURVES.items()}
+    """Describes each curve and path, for `xtdrone list curves`."""
+    return {name: text for name, (_, text) in {**CURVES, **PATHS}.items()}
 
 
 class Laps:

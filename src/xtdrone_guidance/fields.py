@@ -36,7 +36,12 @@ class VectorField:
     """
 
     def __init__(
-        self, path: SplinePath, speed: float, acceleration: float = 4.0, width: float = 1.0
+        self,
+        path: SplinePath,
+        speed: float,
+        acceleration: float = 4.0,
+        width: float = 1.0,
+        along: float | None = None,
     ) -> None:
         """Makes the field.
 
@@ -45,9 +50,10 @@ class VectorField:
             speed: Largest speed [m/s].
             acceleration: Largest across the path, and along it [m/s^2].
             width: Distance at which the field points half towards the path [m].
+            along: Largest along the path, apart from that across it [m/s^2].
         """
         self.path, self.speed, self.acceleration, self.width = path, speed, acceleration, width
-        self._speeds = path.speeds(speed, acceleration)
+        self._speeds = path.speeds(speed, acceleration, along)
 
     def at(self, pos: np.ndarray, near: float | None = None) -> Guided:
         """Returns what the field asks for at a place (3,) [m]; `near` as for path.nearest()."""

@@ -55,17 +55,32 @@ def follow_jerk(acceleration: float, last: float, jerk: float, dt: float) -> flo
 
 
 @njit
+def limit_force(
+    fx: float, fy: float, fz: float, lowest: float, highest: float, weight: float, tan_tilt: float
+) -> tuple[float, float, float]:
+    """Returns a force within limits of thrust and tilt: the vertical part goes first.
+
+    Args:
+        fx, fy, fz: World [N].
+        lowest, highest: Of the vertical part, and largest of all [N].
+        weight: Vertical part below which the tilt does not depend on it; 0 = none [N].
+        tan_tilt: Tangent of the largest tilt.
+    """
+    fz = clamp(fz, lowest, highest)
+    fx, fy = limit_norm2(fx, fy, max(weight, fz) * tan_tilt)
+    fx, fy = limit_norm2(fx, fy, math.sqrt(max(highest * highest - fz * fz, 0.0)))
+    return fx, fy, fz
+
+
+@njit
 def within_limits(
     vehicle: Record, params: Record, fx: float, fy: float, fz: float
 ) -> tuple[float, float, float]:
-    """Returns a force within the limits of thrust and tilt: the vertical part goes first [N]."""
+    """Returns a force within the limits of a vehicle, see limit_force() [N]."""
     lowest = MIN_LIFT * vehicle.mass * GRAVITY if vehicle.stage == STAGE_FLIGHT else 1e-3
     highest = params.MPC_THR_MAX * vehicle.thrust_max
-    fz = clamp(fz, lowest, highest)
-    maximum = max(vehicle.mass * GRAVITY, fz) if params.MPC_ACC_DECOUPLE != 0 else fz
-    fx, fy = limit_norm2(fx, fy, maximum * math.tan(vehicle.tilt_limit))
-    fx, fy = limit_norm2(fx, fy, math.sqrt(max(highest * highest - fz * fz, 0.0)))
-    return fx, fy, fz
+    weight = vehicle.mass * GRAVITY if params.MPC_ACC_DECOUPLE != 0 else 0.0
+    return limit_force(fx, fy, fz, lowest, highest, weight, math.tan(vehicle.tilt_limit))
 
 
 @njit

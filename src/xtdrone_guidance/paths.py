@@ -11,7 +11,7 @@ from xtdrone_autopilot.navigation import mission_items, plan_file
 from xtdrone_core.errors import XtdroneError, shown, unknown_name
 from xtdrone_core.tables import points_of, read_table
 
-from .curves import CURVES
+from .curves import CURVES, PATHS
 
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
@@ -110,18 +110,22 @@ class SplinePath:
         turn = np.abs(first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0])
         return float((turn / np.maximum(np.linalg.norm(first[:, :2], axis=1), 1e-6) ** 3).max())
 
-    def speeds(self, speed: float, acceleration: float) -> np.ndarray:
+    def speeds(self, speed: float, acceleration: float, along: float | None = None) -> np.ndarray:
         """Speeds (K,) [m/s] at `points` that bends and the ends of an open path allow.
 
         Args:
             speed: Largest [m/s].
-            acceleration: Largest across the path, and along it [m/s^2].
+            acceleration: Largest across the path, or of both together [m/s^2].
+            along: Largest along the path, apart from that across it; None = of both [m/s^2].
         """
         bend = np.linalg.norm(self._curve(self.arc_lengths, 2), axis=1)
         fastest = np.minimum(speed, np.sqrt(acceleration / np.maximum(bend, 1e-9)))
         if not self.closed:
             fastest[0] = fastest[-1] = 0.0
-        return reachable(fastest, self.length / _SAMPLES, acceleration, bend, self.closed)
+        step = self.length / _SAMPLES
+        if along is not None:
+            return reachable(fastest, step, along, None, self.closed)
+        return reachable(fastest, step, acceleration, bend, self.closed)
 
 
 def arc_length_spline(points: np.ndarray, closed: bool) -> tuple["CubicSpline", np.ndarray]:
@@ -185,9 +189,9 @@ def read_path(name: str, closed: bool, height: float = 0.0) -> SplinePath:
     """Reads a path: the name of a curve, or a file as of read_points().
 
     Args:
-        name: Name in CURVES, or the path of a file. Its points are relative to the place at which
-            the flight begins.
-        closed: Whether the path of a file is closed; curves always are.
+        name: Name in CURVES or PATHS, or the path of a file. Its points are relative to the place
+            at which the flight begins.
+        closed: Whether the path of a file is closed; those of CURVES always are.
         height: See read_points() [m].
 
     Raises:
@@ -197,6 +201,8 @@ def read_path(name: str, closed: bool, height: float = 0.0) -> SplinePath:
         curve, _ = CURVES[name]
         phases = np.linspace(0.0, 2.0 * math.pi, 48, endpoint=False)
         return SplinePath(np.array([curve(phase).pos for phase in phases]), True)
+    if name in PATHS:
+        return SplinePath(PATHS[name][0], False)
     return SplinePath(read_points(name, "path", height), closed)
 
 
@@ -223,7 +229,7 @@ def read_points(name: str, what: str, height: float = 0.0) -> np.ndarray:
         return _points_of_mission(name, what, height)
     if not name.lower().endswith(".csv"):
         raise XtdroneError(
-            unknown_name(what, name, CURVES)
+            unknown_name(what, name, [*CURVES, *PATHS])
             + "; or give a .csv with x,y,z in metres in each row, or a .plan"
         )
     rows = read_table(Path(name).expanduser(), what, XtdroneError)

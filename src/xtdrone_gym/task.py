@@ -15,6 +15,7 @@ from sensor_models.streams import next_uniform
 from xtdrone_batch.arrays import BatchState
 from xtdrone_batch.levels import LEVELS
 from xtdrone_batch.randomisation import Randomisation
+from xtdrone_core.racing.track import Track
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
@@ -113,6 +114,8 @@ class Task:
     # goal_positions(goal (V, G), memory (V, M)) returns the places (V, 3) that pictures mark;
     # None where a goal is no place
     goal_positions: Callable[..., np.ndarray] | None = first_of_goals
+    # on_track(task, track) returns the task with the gates of a race track, for its laps
+    on_track: Callable[["Task", Track], "Task"] | None = None
     # settings of learning.settings that it needs, and environments
     learner: Mapping[str, Any] = field(default_factory=dict)
 

@@ -1,18 +1,26 @@
 """The Agent that flies to goals that are given one by one, and says how it gets on."""
 
-from collections.abc import Callable
+import base64
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
 from xtdrone_core import Estimates
+from xtdrone_core.errors import shown
 from xtdrone_core.modes import Mode
+from xtdrone_core.scenario.options import Option
+from xtdrone_guidance.paths import read_points
 
 from .agent import make_pilot
 from .errors import PlanningError
-from .planners.planner import Limits
+from .maps.voxel_kernels import UNKNOWN
+from .maps.voxel_map import VoxelMap
+from .planners.planner import PLANNERS, Limits
 from .progress import Progress
 from .seeing import SeeingAgent
 
+_EVERY = 5  # each so many samples of a trajectory are shown
 _NEAR = 0.4  # a vehicle at rest so near is at its goal [m]
 _HOVERING, _NOT_OURS, _HELD = "hovering", "not in OFFBOARD", "held: "  # states
 
@@ -93,6 +101,30 @@ class GoalAgent(SeeingAgent):
             )
         self._asked, self._heading = np.array(goal, dtype=float), yaw
 
+    def take_goal(self, goal: Sequence[float]) -> None:
+        """Takes a goal (3,), world [m], as fly_to(); one of height 0 is at that of the take-off."""
+        place = np.array(goal, dtype=float)
+        if place[2] == 0.0:
+            place[2] = self.hover_height
+        self.fly_to(place)
+
+    @property
+    def hover_height(self) -> float:
+        """Height of the take-off above the origin [m]."""
+        return self.height + (0.0 if self.home is None else float(self.home[0, 2]))
+
+    def navigation(self) -> dict[str, Any]:
+        """Returns what it does and knows, as contracts.GoalTaker has it."""
+        pilot = self.pilot
+        asked = self._asked if self._asked is not None else pilot.goal
+        return {
+            "state": self.state,
+            "goal": None if asked is None else _rounded(asked),
+            "path": _rounded(pilot.path) if pilot.goal is not None else [],
+            "trajectory": _rounded(pilot.flown.pos[::_EVERY]) if self.is_flying else [],
+            "map": from_above(pilot.voxels, pilot.limits.low, pilot.limits.high),
+        }
+
     def refuse(self, reason: str) -> None:
         """Says why a goal is not taken; the vehicle does what it did."""
         self._say(f"refused: {reason}")
@@ -158,6 +190,113 @@ class GoalAgent(SeeingAgent):
         if state != self.state:
             self.state = state
             self._on_state(state)
+
+
+class GoalsAgent(GoalAgent):
+    """Take-off, flights to goals that come during the flight, landing after so many.
+
+    Goals come from a click on the page's panel Goals, by ROS 2's /goal_pose, by take_goal() in
+    Python, and from a file. In addition to the events of GoalAgent there are none.
+    """
+
+    MEMORY = (*GoalAgent.MEMORY, "_queue")
+
+    def __init__(
+        self,
+        n: int = 1,
+        plan: Annotated[
+            str, Option("a .plan, .waypoints or .csv whose way-points are goals", unset="none")
+        ] = "",
+        count: Annotated[
+            int,
+            Option(
+                "it lands after so many goals; 0: after those of the plan, or never",
+                minimum=0,
+                maximum=100_000,
+            ),
+        ] = 0,
+        planner: Annotated[str, Option("a name, or module:Class", names=PLANNERS.names)] = "local",
+        speed: Annotated[float, Option("largest", unit="m/s", minimum=0.2, maximum=15.0)] = 2.0,
+        acceleration: Annotated[
+            float, Option("largest", unit="m/s^2", minimum=0.5, maximum=12.0)
+        ] = 4.0,
+        radius: Annotated[
+            float,
+            Option("of the vehicle, with what it may be off", unit="m", minimum=0.1, maximum=3.0),
+        ] = 0.45,
+        clearance: Annotated[
+            float, Option("kept where there is room", unit="m", minimum=0.2, maximum=5.0)
+        ] = 0.9,
+        low: Annotated[float, Option("least height", unit="m", minimum=-100.0, maximum=1e4)] = 1.0,
+        high: Annotated[float, Option("largest height", unit="m", minimum=0.5, maximum=1e4)] = 3.5,
+        height: Annotated[
+            float, Option("of the take-off", unit="m", minimum=0.5, maximum=100.0)
+        ] = 2.0,
+        resolution: Annotated[
+            float, Option("side of a voxel", unit="m", minimum=0.05, maximum=1.0)
+        ] = 0.15,
+        map_size: Annotated[
+            float, Option("side of the map", unit="m", minimum=10.0, maximum=400.0)
+        ] = 60.0,
+        patience: Annotated[
+            float, Option("held for so long it gives up", unit="s", minimum=1.0, maximum=3600.0)
+        ] = 12.0,
+        on_event: Callable[..., None] | None = None,
+    ) -> None:
+        """Prepares a flight of one vehicle; on_event(t_us, name, **values) is called at each event.
+
+        Raises:
+            XtdroneError: More than one vehicle, no such planner, or a plan that cannot be read.
+        """
+        if n != 1:
+            raise PlanningError(f"n = {n} is not allowed: give one vehicle")
+        points = read_points(plan, "plan") if plan else np.zeros((0, 3))
+        self._queue: list[list[float]] = points.tolist()  # relative to the start
+        limits = Limits(speed, acceleration, radius, clearance, low, high)
+        for k, point in enumerate(self._queue, 1):
+            if not low <= point[2] <= high:
+                raise PlanningError(
+                    f"way-point {k} of plan '{shown(plan)}' is {point[2]:g} m high: give low and "
+                    f"high around it, or heights of {low:g} to {high:g} m"
+                )
+        super().__init__(
+            limits,
+            planner,
+            height,
+            resolution,
+            map_size,
+            patience,
+            count or len(self._queue),
+            on_event,
+        )
+
+    def fly_on(self, t_us: int, estimates: Estimates) -> bool:
+        """Takes the next way-point when it hovers; returns True at the end."""
+        if self._queue and self.pilot.goal is None and self._asked is None:
+            self.fly_to(np.array(self._queue.pop(0)) + self.home[0])
+        return super().fly_on(t_us, estimates)
+
+
+def from_above(voxels: VoxelMap, low: float, high: float) -> dict[str, Any]:
+    """Returns what a map knows between two heights [m], as contracts.GoalTaker has it."""
+    levels = np.floor(np.array([low, high]) / voxels.resolution).astype(int) - voxels.low[2]
+    levels = np.clip(levels, 0, voxels.cells.shape[2] - 1)
+    slab = voxels.unrolled()[:, :, levels[0] : levels[1] + 1]
+    cells = (slab != UNKNOWN).any(axis=2).astype(np.uint8)
+    cells[(slab > 0).any(axis=2)] = 2
+    known = np.argwhere(cells)
+    first, last = (known.min(axis=0), known.max(axis=0) + 1) if len(known) else ([0, 0], [0, 0])
+    part = np.ascontiguousarray(cells[first[0] : last[0], first[1] : last[1]])
+    return {
+        "low": _rounded((voxels.low[:2] + first) * voxels.resolution),
+        "resolution": voxels.resolution,
+        "shape": list(part.shape),
+        "cells": base64.b64encode(part.tobytes()).decode(),
+    }
+
+
+def _rounded(values: np.ndarray) -> list[Any]:  # numbers, or lists of them
+    return list(np.round(values, 3).tolist())
 
 
 def _words(goal: np.ndarray) -> str:

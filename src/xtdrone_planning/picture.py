@@ -1,5 +1,6 @@
 """The picture of a flight through what was unknown: the map from above, and the way."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -70,15 +71,19 @@ def _cropped(
     return image[bottom:top, left:right], kept
 
 
-def draw_coverage(path: Path, rows: np.ndarray) -> None:
-    """Draws the known volume over time.
+def draw_coverage(path: Path, flights: Mapping[str, np.ndarray]) -> None:
+    """Draws what was seen of what there is over time.
 
     Args:
         path: The picture.
-        rows: (T, 2) time [s], volume [m^3].
+        flights: By label, (T, 3) time [s], known volume [m^3], part that was seen.
     """
-    on = plot_style.figure(8.0, 4.5, "what was known")
-    (axes,) = plot_style.time_axes(on, ["known volume [m³]"])
-    axes.plot(*rows.T, color=plot_style.series(0))
+    on = plot_style.figure(8.0, 4.5, "what was seen of what there is")
+    (axes,) = plot_style.time_axes(on, ["seen [%]"])
+    for k, (label, rows) in enumerate(flights.items()):
+        axes.plot(rows[:, 0], 100.0 * rows[:, 2], color=plot_style.series(k), label=label)
+    axes.axhline(98.0, **{**plot_style.SET_POINT, "label": "98 %"})
+    axes.set_ylim(0.0, 102.0)
+    plot_style.legend(on, below=True)
     path.parent.mkdir(exist_ok=True)
     plot_style.save(on, path)

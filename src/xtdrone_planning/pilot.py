@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from xtdrone_core.runs.snapshot import Memory
 from xtdrone_guidance.planned import Planned
 
 from .maps.distance_field import DistanceField
+from .maps.moving import Tracks
 from .maps.voxel_map import VoxelMap
 from .planners import guard
-from .planners.asking import Asker
+from .planners.asking import Answer, Asker
+from .planners.evading import Evasion
 from .planners.planner import Limits, Planner, Situation, Trajectory
 
 PLAN_US = 100_000  # between two plans [us]
@@ -25,6 +27,7 @@ _BLIND_US = 500_000  # without an image for so long it stops [us]
 _SCAN_US = 1_500_000  # held for so long it begins to look around [us]
 _SCAN_RATE = 0.9  # [rad/s]
 _LOST = 1.0  # its set-point is so far from the vehicle that it begins anew [m]
+_ALONE_S = 2.0  # nobody should come to where it stops for so long [s]
 _OWN = 0.55  # radius around the vehicle in which it would touch what were there [m]
 _REST = 0.15  # slower is at rest [m/s]
 HANGS_S = 60.0  # a planner without an answer for so long hangs; kernels may compile before it [s]
@@ -45,14 +48,18 @@ class Pilot(Memory):
         reason: Why it holds, or "".
         held_us: Since when it has been at rest without a way [us]; -1 while it flies.
         plan_ms: Processor time of each plan with its distance field [ms].
+        tracks: What was seen to move.
+        evaded: How often it has made way.
     """
 
-    MEMORY = (
+    MEMORY: ClassVar[tuple[str, ...]] = (
         "voxels",
         "goal",
         "reason",
         "held_us",
         "plan_ms",
+        "tracks",
+        "evaded",
         "yaw",
         "_flown",
         "_path",
@@ -76,12 +83,13 @@ class Pilot(Memory):
             limits: What it keeps within.
             voxels: The map to fill.
             field: Distances, of the map's resolution.
-            centre: (3,) of the field [m]; None for the vehicle.
+            centre: (3,) of map and field, which then stay there [m]; None for the vehicle.
             on_plan: Called with what is flown from now on, its stop included.
             hangs_s: A plan that takes longer is not waited for, wall-clock time [s].
         """
         self.limits, self.voxels, self._field = limits, voxels, field
-        self._asker = Asker(planner, hangs_s)
+        self._asker, self._evasion = Asker(planner, hangs_s), Evasion()
+        self.tracks, self.evaded = Tracks(), 0
         self._centre = centre
         self._on_plan = on_plan or (lambda trajectory: None)
         self.goal: Any = None
@@ -91,8 +99,12 @@ class Pilot(Memory):
         self.look: Any = None  # where it looks at rest [rad]; None for ahead
         self.others: Callable[[], tuple[Trajectory, ...]] = tuple
         self._flown: Any = None  # the Trajectory that is flown
-        self._path: Any = np.zeros((0, 3))  # the way that was planned last
+        self._path = [np.zeros((0, 3))]  # the way that was planned last, of any length
         self._next_us = 0
+        self._lead_us, self._keep_s = (
+            0,
+            _KEEP_S,
+        )  # a plan begins so much later; its part that is kept
 
     @property
     def field(self) -> DistanceField:
@@ -102,7 +114,7 @@ class Pilot(Memory):
     @property
     def path(self) -> np.ndarray:
         """(M, 3) way that was planned last [m]."""
-        return np.asarray(self._path)
+        return self._path[0]
 
     @property
     def flown(self) -> Trajectory:
@@ -111,9 +123,9 @@ class Pilot(Memory):
 
     def start(self, t_us: int, pos: np.ndarray, yaw: float) -> None:
         """Holds a place; the vehicle is there, so there is nothing."""
-        self._set(_still(t_us, pos))
+        self._set(still(t_us, pos))
         self.yaw, self._next_us, self.held_us = yaw, t_us, -1
-        self.voxels.follow(pos)
+        self._follow(pos)
         self.voxels.set_free(pos, 2.0 * _OWN)
 
     def step(self, t_us: int, pos: np.ndarray, vel: np.ndarray, newest_us: int) -> Planned:
@@ -124,18 +136,19 @@ class Pilot(Memory):
             pos, vel: (3,) estimates, world [m], [m/s].
             newest_us: When the newest image was taken [us].
         """
-        self.voxels.follow(pos)
+        self._follow(pos)
         self.voxels.set_free(pos, _OWN)
         if t_us >= self._next_us:
             self._next_us = t_us + PLAN_US
             if np.linalg.norm(self.flown.since(t_us).pos - pos) > _LOST:
-                self._set(guard.stopping(_straight(t_us, pos, vel), 0.0, self._deceleration))
+                self._begin_anew(guard.stopping(_straight(t_us, pos, vel), 0.0, self._deceleration))
             if t_us - newest_us > _BLIND_US:
                 self._hold(t_us, f"no image for {(t_us - newest_us) * 1e-6:.1f} s")
             elif self.goal is not None:
                 self._plan(t_us, pos)
             else:
                 self.reason, self.held_us = "", -1
+            self._make_way(t_us, pos)
             self._look(t_us)
         return self.flown.since(t_us)
 
@@ -150,35 +163,75 @@ class Pilot(Memory):
     def _plan(self, t_us: int, pos: np.ndarray) -> None:
         """Plans, and flies the plan if it can be stopped in time."""
         begun = time.thread_time()
-        self._field.update(self.voxels, pos if self._centre is None else self._centre)
-        now = self.flown.since(t_us)
-        plan, thread_ms = self._asker.plan(
-            Situation(
-                t_us,
-                *now,
-                np.asarray(self.goal, dtype=float),
-                self.voxels,
-                self._field,
-                self.limits,
-                self.others(),
-            )
-        )
-        self._path = plan.path
-        reason = plan.reason
+        self._update(t_us, pos)
+        situation = self._situation(t_us + self._lead_us)
+        plan, thread_ms = self._asked(situation)
+        self._path = [plan.path]
+        reason, taken = plan.reason, False
         if plan.trajectory is not None:
-            stop = guard.stopping(plan.trajectory, _KEEP_S, self._deceleration)
-            radius = min(self.limits.radius, max(self._field.distance(now.pos) - 0.02, 0.0))
+            stop = guard.stopping(plan.trajectory, self._keep_s, self._deceleration)
+            radius = min(self.limits.radius, max(self._field.distance(situation.pos) - 0.02, 0.0))
             found = guard.check(self._field, stop, radius)
-            if found == guard.CLEAR:
-                self._set(stop)
-                self._on_plan(stop)
-                self.reason, self.held_us = reason, self.held_us if reason else -1
+            if guard.meets(stop, situation.moving, self.limits.radius):
+                reason = "somebody would come too close"
+            elif found == guard.CLEAR:
+                taken = self._take(t_us, stop, reason)
+                reason = reason if taken else self.reason
             else:
                 reason = "the way leads through what is not seen yet"
                 reason = reason if found == guard.UNSEEN else "it could not stop in time"
         self.plan_ms.append(1e3 * (time.thread_time() - begun) + thread_ms)
-        if plan.trajectory is None or self.flown.begun_us != t_us or reason:
+        if not taken or reason:
             self._hold(t_us, reason)
+
+    def _situation(self, begin_us: int) -> Situation:
+        """Returns what is known, for a trajectory that begins at a time."""
+        now = self.flown.since(begin_us)
+        return Situation(
+            begin_us,
+            *now,
+            np.asarray(now.pos if self.goal is None else self.goal, dtype=float),
+            self.voxels,
+            self._field,
+            self.limits,
+            self.others(),
+            self.tracks.at(begin_us),
+        )
+
+    def _make_way(self, t_us: int, pos: np.ndarray) -> None:
+        """Flies aside if somebody would run into what is flown, or into where it stops."""
+        moving = self.tracks.at(t_us)
+        begun = (t_us - self.flown.begun_us) * 1e-6
+        if not guard.meets(self.flown, moving, self.limits.radius, begun, _ALONE_S):
+            return
+        self._update(t_us, pos)
+        aside = self._evasion.find(self._situation(t_us + self._lead_us))
+        if aside is not None and self._take(t_us, aside, ""):
+            self.evaded += 1
+
+    def _follow(self, pos: np.ndarray) -> None:
+        """Moves the map with the vehicle; one of a place of its own stays, and forgets nothing."""
+        if self._centre is None:
+            self.voxels.follow(pos)
+
+    def _update(self, t_us: int, pos: np.ndarray) -> None:
+        """Computes the distances from what the map knows now."""
+        self._field.update(self.voxels, pos if self._centre is None else self._centre)
+
+    def _take(self, t_us: int, stop: Trajectory, reason: str) -> bool:
+        """Flies a plan that can be stopped in time; returns whether it was taken."""
+        self._set(stop)
+        self._on_plan(stop)
+        self.reason, self.held_us = reason, self.held_us if reason else -1
+        return True
+
+    def _begin_anew(self, stop: Trajectory) -> None:
+        """Flies a stop from where the vehicle is, as it does not follow what is flown."""
+        self._set(stop)
+
+    def _asked(self, situation: Situation) -> Answer:
+        """Asks the planner; returns its plan and its thread's processor time [ms]."""
+        return self._asker.plan(situation)
 
     def _hold(self, t_us: int, reason: str) -> None:
         """Notes why nothing new is flown; what is flown ends with a stop."""
@@ -208,7 +261,8 @@ class Pilot(Memory):
         self.yaw += min(max(turn, -largest), largest)
 
 
-def _still(t_us: int, pos: np.ndarray) -> Trajectory:
+def still(t_us: int, pos: np.ndarray) -> Trajectory:
+    """A trajectory that rests at a place."""
     rest = np.zeros((1, 3))
     return Trajectory(t_us, np.array(pos, dtype=float).reshape(1, 3), rest, rest.copy())
 

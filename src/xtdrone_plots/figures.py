@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MAX_POINTS = 4000  # points of a line; more are not visible
 _WITH_SET_POINTS = 3  # vehicles up to which set-points are drawn, too
 _MAX_LOGS = 30  # vehicles of which flight logs are read
+_FEW = 12  # vehicles whose names have room beside the overview
 
 
 def _thin(count: int) -> slice:
@@ -333,7 +334,12 @@ def overview(run: Run) -> "Figure":
     """Draws the figure that each flight ends with: the map beside height, speed and tilt."""
     t_s, table = run.truth
     figure = plot_style.figure(13, 7, run.title)
-    grid = figure.add_gridspec(1, 2)
+    place: dict[str, float] = {}
+    if len(run.index) <= _FEW:  # as long as the rest would take Matplotlib's search for a layout
+        figure.set_layout_engine("none")
+        right = 0.945 - 0.006 * max((len(run.name(i)) for i in run.index), default=0)
+        place = {"left": 0.05, "right": right, "bottom": 0.07, "top": 0.92, "wspace": 0.14}
+    grid = figure.add_gridspec(1, 2, **place)
     plan = plot_style.map_axes(figure, grid[0, 0], "true paths from above")
     rows = plot_style.time_axes(
         figure, ("[m]", "[m/s]", "[deg]"), ("height", "speed", "tilt"), cell=grid[0, 1]

@@ -34,6 +34,7 @@ class _Ros2Process:
         from .cameras import Cameras
         from .commands import Commands
         from .feed import Feed
+        from .goals import Goals
         from .publishing import Publisher
         from .simulation_services import SimulationServices
         from .topics import pegasus, px4_out
@@ -88,6 +89,7 @@ class _Ros2Process:
         )
         if description.control:
             SimulationServices(self._node, description.instance)
+            Goals(self._node, description.instance, _log)
             self._commands.parameters.offer(_NODE, description.options, description.instance)
         self._node.announce()
         self._client = ControlClient(description.instance) if description.control else None

@@ -39,7 +39,7 @@ from .fleet.sub_fleet import TextRouter, autopilot_of
 from .observers.crashes import Crash, CrashMonitor
 from .observers.figures import FlightFigures
 from .observers.laps import LapTimer
-from .observers.pose_feed import TruthPose
+from .observers.pose_feed import MotionCapture, TruthPose
 from .observers.recording import WARNING, Console
 from .plant.plant import Plant
 from .rendering.realistic.conditions import conditions_of
@@ -164,7 +164,8 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
         XtdroneError: Something in the scenario cannot be built, or continued.
     """
     scenario, world = setup.scenario, setup.world
-    models = tuple(load_vehicle(spec.type) for spec in scenario.vehicles)
+    kinds = {kind: load_vehicle(kind) for kind in {spec.type for spec in scenario.vehicles}}
+    models = tuple(kinds[spec.type] for spec in scenario.vehicles)
     fleet = FleetModel.of(models)
     names = [spec.name for spec in scenario.vehicles]
     new = names
@@ -350,15 +351,17 @@ def _observers(
 ) -> Iterable[Observer]:
     """The parts that see each step, in this order."""
     yield from (monitor, figures)
-    if scenario.pose_source == "truth":
-        yield TruthPose(
-            required(
-                autopilot,
-                ExternalPose,  # type: ignore[type-abstract]  # a protocol
-                f"autopilot '{scenario.autopilot}' takes no pose from outside",
-                "leave out pose_source:=truth",
-            )
+    if scenario.pose_source != "sensors":
+        taking = required(
+            autopilot,
+            ExternalPose,  # type: ignore[type-abstract]  # a protocol
+            f"autopilot '{scenario.autopilot}' takes no pose from outside",
+            f"leave out pose_source:={scenario.pose_source}",
         )
+        if scenario.pose_source == "truth":
+            yield TruthPose(taking)
+        else:
+            yield MotionCapture(taking, scenario.seed)
     if isinstance(autopilot, Observer):
         yield autopilot
     if race is not None:

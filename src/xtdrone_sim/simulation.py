@@ -63,6 +63,7 @@ class Simulation:
         log_gaps: Gaps in the logs, such as those of a full disk.
         requests: The control socket, or None.
         race: The LapTimer of the scenario's track, or None.
+        ended: How run() ended: finished, stopped, or failed and why.
     """
 
     step_us = STEP_US
@@ -73,7 +74,6 @@ class Simulation:
         "_agent",
         "_built",
         "_closed",
-        "_ended",
         "_events",
         "_films",
         "_sensors",
@@ -82,6 +82,7 @@ class Simulation:
         "_summaries",
         "autopilot",
         "console",
+        "ended",
         "engine",
         "entities",
         "figures",
@@ -130,7 +131,7 @@ class Simulation:
             None if self.folder is None else run_folder.EventLog(self.folder, self.log_gaps)
         )
         self._summaries: SummaryKeeper | None = None
-        self._ended = "finished"  # unless run() ends otherwise
+        self.ended = "finished"  # unless run() ends otherwise
         self.t_us = 0
         self.observers: list[Observer] = [*observers]
         self.pacer = Pacer(scenario.speed)
@@ -291,12 +292,12 @@ class Simulation:
         try:
             self._run(until_us)
         except Exception as error:
-            self._ended = f"failed: {error}"
+            self.ended = f"failed: {error}"
             raise
         except BaseException:
-            self._ended = "stopped"
+            self.ended = "stopped"
             raise
-        self._ended = "stopped" if self._stopping else "finished"
+        self.ended = "stopped" if self._stopping else "finished"
 
     def _run(self, until_us: int | None) -> None:
         pacer, requests = self.pacer, self.requests
@@ -348,6 +349,8 @@ class Simulation:
         self._sense(mask)
         for observer in self.observers:
             observer.on_reset(self.t_us, mask)
+        for part in self._remembering():
+            part.reset(mask)
         if vehicles is None and self.entities.inserted:
             self.entities.reset()
         names = [spec.name for spec, there in zip(self.scenario.vehicles, mask) if there]
@@ -458,7 +461,15 @@ class Simulation:
 
     def _stateful(self) -> dict[str, Stateful]:
         parts = self.parts.stateful()
+        for k, observer in enumerate(self._remembering()):
+            parts[f"{type(observer).__name__} {k}"] = observer
         return parts if self._agent is None else {**parts, "agent": self._agent}
+
+    def _remembering(self) -> list[snapshot.Memory]:
+        """The observers that have a state of their own, beside the parts."""
+        parts = {id(part) for part in self.parts.stateful().values()}
+        found = (each for each in self.observers if isinstance(each, snapshot.Memory))
+        return [each for each in found if id(each) not in parts]
 
     def mask_of(self, vehicles: Vehicles) -> np.ndarray:
         """(N,) bool of vehicles given by indices, names or such a mask; None for all.
@@ -513,7 +524,7 @@ class Simulation:
         values = None if self._summaries is None else self.summary()
         self._close_all()  # logs may find that the disk is full
         if self._summaries is not None:
-            self._summaries.write(self.t_us, self._ended, values)
+            self._summaries.write(self.t_us, self.ended, values)
 
     def _close_all(self) -> None:
         self._closed = True

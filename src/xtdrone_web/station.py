@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from xtdrone_core import ControlError, FleetState, SensorBatch
-from xtdrone_core.contracts import Observer, SlotProvider
+from xtdrone_core.contracts import GoalTaker, Observer, SlotProvider
 from xtdrone_core.runs.companion import Companion
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.frame_ring import FrameWriter, path_of
@@ -63,6 +63,7 @@ class Station(Observer):
             ("vehicles", "|u1", (n * VEHICLE.itemsize,)),
             ("steps", "<f8", (STEPS, 2)),
             ("passages", "<i8", (n,)),
+            ("takes_goals", "|u1", (1,)),
         )
         self._ring = FrameWriter(
             path_of(os.getpid(), simulation.scenario.instance, "web"), list(arrays)
@@ -124,6 +125,7 @@ class Station(Observer):
             {
                 "vehicles": r.view(np.uint8),
                 "passages": self._passages,
+                "takes_goals": np.array([isinstance(agent, GoalTaker)], dtype=np.uint8),
                 "steps": np.roll(self._steps, -(self._count % STEPS), axis=0),
             },
         )

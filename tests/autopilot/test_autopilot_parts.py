@@ -41,15 +41,19 @@ def tilt_of(quat):
 
 
 @pytest.mark.slow
-def test_the_documented_example_flies_a_square(examples):
+def test_the_documented_example_flies_to_two_corners_of_a_square(examples):
+    """tests/integration/test_examples.py flies and lands it, by make test-long."""
     names = {
         "estimator": "my_estimator:Complementary",
         "velocity_control": "my_velocity_control:Gentle",
     }
     corners = []
-    agent = SquareAgent(
-        1, hold=0.5, on_event=lambda t, name, **values: corners.append((name, values))
-    )
+
+    def hear(t_us, name, **values):
+        if name == "corner":
+            corners.append(values["reached"])
+
+    agent = SquareAgent(1, hold=0.5, on_event=hear)
     simulation = Simulation(
         Scenario(fleet("iris", 1), speed=0.0, gps="rtk", **names), agent=agent, links=False
     )
@@ -62,12 +66,10 @@ def test_the_documented_example_flies_a_square(examples):
             tilts.append(tilt_of(a.status["sp_quat"]).max())
 
     each_step(simulation, look)
-    while not (agent.done and simulation.landed.all()) and simulation.t_us < 70_000_000:
+    while len(corners) < 2 and simulation.t_us < 40_000_000:
         simulation.run(until_us=simulation.t_us + 1_000_000)
     assert type(simulation.autopilot.estimator).__name__ == "Complementary"
-    reached = [values["reached"] for name, values in corners if name == "corner"]
-    assert reached == [True] * 4
-    assert simulation.summary()["landed"]
+    assert corners == [True] * 2
     assert max(errors[20:]) < 0.6 and 5.0 < max(tilts) < 12.01
     simulation.close()
 

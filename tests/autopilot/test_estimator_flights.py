@@ -26,9 +26,21 @@ def flown(name, gps):
     return fly(flights.FLIGHTS[name], 45, suite=sensors(N, gps, seed=4))
 
 
+# Each flight with one receiver, each receiver on one flight or more.
+EACH = pytest.mark.parametrize(
+    "name, gps",
+    [
+        pytest.param(
+            name, gps, marks=[] if (name == "circles") == (gps == "m8n") else [pytest.mark.long]
+        )
+        for name in flights.FLIGHTS
+        for gps in BIAS
+    ],
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("gps", BIAS)
-@pytest.mark.parametrize("name", flights.FLIGHTS)
+@EACH
 def test_position_is_as_good_as_the_receiver(name, gps):
     ekf, log = flown(name, gps)
     # Pooled over few vehicles with one slow bias each, the sample's spread is a fifth.
@@ -40,8 +52,7 @@ def test_position_is_as_good_as_the_receiver(name, gps):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gps", BIAS)
-@pytest.mark.parametrize("name", flights.FLIGHTS)
+@EACH
 def test_errors_stay_within_three_sigma(name, gps):
     _, log = flown(name, gps)
     for error, sigma in (("pos", "pos_std"), ("vel", "vel_std"), ("turn", "att_std")):

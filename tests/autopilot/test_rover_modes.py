@@ -24,6 +24,7 @@ def ready(vehicle):
     return MissionFlight(vehicle, world="lake" if vehicle == "boat" else "empty").ready()
 
 
+@pytest.mark.slow
 def test_a_boat_that_drifts_with_the_wind_is_not_taken_for_one_at_rest():
     flight = MissionFlight("boat", world="lake", wind="mean=0,5,0")
     flight.run(15.0)

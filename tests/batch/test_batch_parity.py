@@ -48,3 +48,9 @@ def test_closed_loop(name, controller, level, action):
         worst = max(worst, abs(there[:7] - row(batch)[:7]).max())
     assert np.linalg.norm(there[:3] - Lockstep(name).state.pos[0]) > 1.0
     assert worst < (JOINTED if load_vehicle(name).joints else BODY)
+
+
+def test_indi_flies_in_lanes_where_its_vehicle_has_one_body():
+    """As the cascade does, since it is as quick there; others keep the loops of the lockstep."""
+    assert batch_of("iris", action="velocity", controller="indi").description.in_lanes
+    assert not batch_of("bicopter", action="velocity", controller="indi").description.in_lanes

@@ -145,7 +145,7 @@ def test_a_reaction_to_a_lost_pad_that_does_not_exist_is_refused():
     ],
 )
 def test_what_cannot_be_steered_is_one_line(ros, options, said):  # noqa: F811
-    ros.run("rosparam", "set", "/xtdrone/vehicles", "[iris_0]")
+    ros.ask("setParam", "/xtdrone/vehicles", ["iris_0"])
     done = ros.run(NODES / "joystick", *options)
     assert done.returncode in (1, 2)
     assert said in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
@@ -154,7 +154,7 @@ def test_what_cannot_be_steered_is_one_line(ros, options, said):  # noqa: F811
 @pytest.mark.slow
 @needs_ros
 def test_a_second_node_of_a_name_leaves_the_first_alone(ros):  # noqa: F811
-    ros.run("rosparam", "set", "/xtdrone/vehicles", "[iris_0]")
+    ros.ask("setParam", "/xtdrone/vehicles", ["iris_0"])
     first = ros.start(NODES / "joystick")
     while "controlling iris_0" not in first.stdout.readline():
         assert first.poll() is None

@@ -45,6 +45,14 @@ def test_free_fall_is_exact():
     assert state[9] == pytest.approx(-GRAVITY, rel=1e-12)
 
 
+def test_a_force_accelerates_by_its_mass():
+    force = np.array([3.0, -4.0, 50.0])
+    state = run(REST, 10, 0.004, force=tuple(force), mass=2.0, gravity=GRAVITY)
+    wanted = force / 2.0 - (0.0, 0.0, GRAVITY)
+    np.testing.assert_allclose(state[7:10], 0.04 * wanted, rtol=1e-12)
+    np.testing.assert_allclose(state[:3], 0.5 * 0.04**2 * wanted, rtol=1e-12)
+
+
 @pytest.mark.slow
 def test_torque_free_precession_of_a_symmetric_top():
     """Body rates turn about the axis of symmetry at (Izz - Ixx) / Ixx times the spin."""
@@ -106,6 +114,14 @@ def test_means_over_a_step_are_the_integrals(start, target):
     mean, square = rotor.mean_powers(start, target, 0.0125, 0.025, 0.004)
     assert mean == pytest.approx(speed.mean(), rel=1e-9)
     assert square == pytest.approx((speed**2).mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize("start, target", [(0.0, 900.0), (900.0, 200.0), (800.0, 0.0)])
+def test_factors_of_a_step_give_the_same(start, target):
+    times = 0.0125, 0.025, 0.004
+    up, down = (rotor.lag_factors(tau, 0.004) for tau in times[:2])
+    wanted = rotor.lag(start, target, *times), *rotor.mean_powers(start, target, *times)
+    assert rotor.lagged(start, target, up, down) == pytest.approx(wanted, rel=1e-12)
 
 
 def test_a_stopped_rotor_comes_to_rest():

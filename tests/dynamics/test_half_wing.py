@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from darko import DARKO, NORMAL, RHO, WEIGHT, trim
 from xtdrone_dynamics.forces import half_wing
@@ -62,3 +63,21 @@ def test_rotation_is_damped_in_proportion_to_speed(axis):
 def test_a_disturbed_angle_of_attack_turns_back():
     up, down = (whole(0.0, 0.0, (10.0, 0.0, z))[4] for z in (0.5, -0.5))
     assert up < 0.0 < down
+
+
+def test_a_wrench_is_that_of_its_axes_at_its_place():
+    """Of a wing that stands askew, away from the origin of a body that turns."""
+    axes, place = (
+        Rotation.from_euler("zyx", [0.7, -0.4, 1.1]).as_matrix(),
+        np.array([0.3, -0.5, 0.2]),
+    )
+    values = {**vars(DARKO), "pos": place, "forward": axes[:, 0], "left": axes[:, 1]}
+    fields = [(name, float, np.shape(value)) for name, value in values.items()]
+    wing = np.array([tuple(values.values())], fields)[0]
+    velocity, rate = np.array([6.0, 1.0, 2.0]), np.array([0.4, -0.8, 0.5])
+    local = np.hstack([(velocity + np.cross(rate, place)) @ axes, rate @ axes])
+    found = half_wing.forces(wing, 0.2, 3.0, RHO, *local)
+    force, moment = axes @ found[:3], axes @ found[3:]
+    wanted = np.hstack([force, moment + np.cross(place, force)])
+    there = half_wing.wrench(wing, 0.2, 3.0, RHO, *velocity, *rate)
+    np.testing.assert_allclose(there, wanted, rtol=1e-12)

@@ -72,6 +72,7 @@ def test_vtols_are_known_by_their_wings_and_rotors():
                 "plane",
                 "iris",
                 "phi_tailsitter",
+                "tal_tailsitter",
             )
         ]
     )
@@ -82,8 +83,9 @@ def test_vtols_are_known_by_their_wings_and_rotors():
         NOT_VTOL,
         NOT_VTOL,
         NOT_VTOL,
+        NOT_VTOL,
     ]
-    assert cannot_fly(fleet) == [""] * 6
+    assert cannot_fly(fleet) == [""] * 7
 
 
 def test_what_no_flight_stack_moves_says_so():

@@ -528,7 +528,10 @@ def test_a_leader_alone_moves_its_pattern_smoothly():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["centralised", "consensus", "consensus_acceleration"])
+@pytest.mark.parametrize(
+    "scheme",
+    ["centralised", pytest.param("consensus", marks=pytest.mark.long), "consensus_acceleration"],
+)
 def test_a_formation_stays_above_the_ground(scheme):
     simulator, service = SimpleSimulator(grid(9)), FormationService(9, scheme)
     assert service.step(0, simulator.estimates()) is None

@@ -58,13 +58,23 @@ def fly(formation, simulator, name, seconds=8.0, look_every=1):
     return run(formation, simulator, duration + seconds, look_every)
 
 
+# That one flies through both in the full simulator, in test_formation_both.py.
+EACH_BUT_ACCELERATION = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name == "consensus_acceleration" else ())
+        for name in SCHEMES.names()
+    ],
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "n, name",
     [
         (9, "centralised"),
         pytest.param(18, "centralised", marks=pytest.mark.long),
-        (100, "centralised"),
+        pytest.param(100, "centralised", marks=pytest.mark.long),
         (9, "consensus"),
         pytest.param(18, "consensus", marks=pytest.mark.long),
         (9, "consensus_acceleration"),
@@ -112,7 +122,7 @@ def test_followers_keep_their_slots_behind_a_moving_leader(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCHEMES.names())
+@EACH_BUT_ACCELERATION
 def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
     simulator = airborne(9)
     formation = Formation(9, *scheme(name, Radio(delay=0.2, loss=0.2)))
@@ -124,7 +134,7 @@ def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCHEMES.names())
+@EACH_BUT_ACCELERATION
 def test_the_formation_holds_when_the_leader_falls_silent(name):
     simulator = airborne(9)
     leader = SteeredLeader()

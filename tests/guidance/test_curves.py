@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from xtdrone_guidance.curves import CURVES, descriptions
+from xtdrone_guidance.curves import CURVES, PATHS, descriptions
+from xtdrone_guidance.paths import SplinePath
+from xtdrone_guidance.timed_path import TimedPath
 
 
 @pytest.mark.parametrize("name", CURVES)
@@ -23,4 +25,31 @@ def test_derivatives_are_those_of_the_position(name):
 
 
 def test_each_curve_is_described():
-    assert descriptions().keys() == CURVES.keys()
+    assert descriptions().keys() == CURVES.keys() | PATHS.keys()
+
+
+@pytest.fixture(scope="module")
+def loop():
+    return SplinePath(PATHS["loop"][0], closed=False)
+
+
+def test_the_loop_turns_once_and_comes_out_at_the_height_of_its_entry(loop):
+    tangents = np.array([loop.at(s).tangent for s in np.linspace(0.0, loop.length, 600)])
+    pitch = np.unwrap(np.arctan2(tangents[:, 2], tangents[:, 0]))
+    assert pitch[-1] - pitch[0] == pytest.approx(2.0 * np.pi, abs=0.01)
+    assert loop.points[-1, 2] == pytest.approx(0.0, abs=0.05)
+    assert abs(loop.points[:, 1]).max() == 0.0
+    bends = [np.linalg.norm(loop.at(s).curvature) for s in loop.arc_lengths[::10]]
+    assert max(bends) == pytest.approx(1.0 / 2.5, rel=0.05)
+
+
+def test_a_path_over_time_has_the_derivatives_that_it_gives_and_rests_at_its_ends(loop):
+    timed, step = TimedPath(loop, 7.0, 2.0), 1e-4
+    assert np.linalg.norm(timed.at(0.0).vel) < 0.01
+    assert np.linalg.norm(timed.at(timed.duration).vel) < 0.01
+    speeds = []
+    for t in np.linspace(0.3, timed.duration - 0.3, 40):
+        before, here, after = timed.at(t - step), timed.at(t), timed.at(t + step)
+        assert (after.pos - before.pos) / (2 * step) == pytest.approx(here.vel, abs=0.02)
+        speeds.append(np.linalg.norm(here.vel))
+    assert max(speeds) == pytest.approx(7.0, abs=0.01)  # in the loop, too

@@ -13,7 +13,7 @@ from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import XtdroneError
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse
-from xtdrone_guidance.agents import GuidanceAgent
+from xtdrone_guidance.agents import GuidanceAgent, TrajectoryAgent
 from xtdrone_guidance.indi.aerodynamics import (
     REACH,
     braking_limit,
@@ -48,6 +48,38 @@ def test_a_vehicle_that_cannot_be_trimmed_is_refused_in_one_line(tmp_path):
     with pytest.raises(XtdroneError, match="cannot be trimmed at .* m/s") as caught:
         HalfWings(fleet)
     assert "\n" not in str(caught.value)
+
+
+def test_elevons_that_cannot_hold_the_moment_of_the_thrust_do_not_hover(tmp_path):
+    text = xd.load_vehicle("tal_tailsitter").sdf.read_text()
+    path = tmp_path / "model.sdf"
+    path.write_text(text.replace("0.610865", "0.15"))  # 0.2 rad are needed
+    with pytest.raises(XtdroneError, match="pitch") as caught:
+        xd.Simulation(xd.Scenario(vehicles=str(path), log="none", **INDI))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_thrust_leans_where_elevons_hold_its_moment():
+    fleet = FleetModel.of([xd.load_vehicle("tal_tailsitter")])
+    sums = half_wings_of(fleet)[0]
+    assert sums["lift"] == pytest.approx(0.29, rel=0.01)  # c_LV: neutral wings need no elevon
+    assert sums["lean"] == pytest.approx(0.025 / 0.1, rel=0.02)
+    vehicle, estimate = upright()
+    weight = 0.68 * 9.80665
+    vehicle["mass"], vehicle["thrust_max"], vehicle["sp_thrust"] = 0.68, 20.0, weight
+    point_wings(vehicle, sums, estimate, 0.0, HANGING, (0.0, 0.0, 0.0), (0.0, 0.0, weight))
+    lean = math.atan(float(sums["lean"]))
+    assert nose(vehicle["sp_quat"]) == pytest.approx((-math.sin(lean), 0.0, math.cos(lean)))
+
+
+@pytest.mark.slow
+def test_it_flies_a_loop_and_goes_on():
+    agent = Loop(1, curve="loop", speed=7.0, height=10.0)
+    scenario = xd.Scenario(vehicles="tal_tailsitter", gps="rtk", log="none", seed=1, **INDI)
+    with xd.Simulation(scenario, agent=agent) as simulation:
+        simulation.run_until(lambda: agent.rms is not None, "through the loop", 60.0)
+    assert agent.rms < 0.15
+    assert min(agent.noses) < -0.9 and agent.noses[-1] > 0.9
 
 
 def upright(vel=(0.0, 0.0, 0.0)):
@@ -102,7 +134,7 @@ def test_at_the_limit_of_braking_the_elevons_are_at_their_end(wings, speed):
     thrust = along * math.cos(alpha) + WEIGHT * math.sin(alpha)
     elevon = speed**2 * math.sin(alpha)
     elevon /= DARKO.zeta_m * (speed**2 * math.cos(alpha) + wings["wash"] * thrust)
-    assert math.degrees(elevon) == pytest.approx(30.0 * REACH, abs=0.1)
+    assert math.degrees(elevon) == pytest.approx(30.0 * REACH, abs=0.2)
 
 
 def test_braking_has_no_limit_in_a_slow_hover(wings):
@@ -156,6 +188,23 @@ def test_the_wind_is_learnt_from_the_force_on_the_wings(wings, alpha, true):
 def _normal_force(wings, quat, air):
     """Force along the normal of wings with level elevons [N]."""
     return -wings["normal"] * np.linalg.norm(air) * rotate_inverse(*quat, *air)[0]
+
+
+class Loop(TrajectoryAgent):
+    """Notes where the nose points, and the error of position by the estimates."""
+
+    rms = None
+
+    def attach(self, flight):
+        self.flight, self.noses = flight, []
+
+    def event(self, t_us, name, **values):
+        self.rms = values.get("rms_m", self.rms)
+        super().event(t_us, name, **values)
+
+    def fly(self, t_us, estimates, out):
+        self.noses.append(nose(self.flight.state.quat[0])[2])
+        return super().fly(t_us, estimates, out)
 
 
 class Dash(GuidanceAgent):

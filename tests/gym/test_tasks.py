@@ -7,6 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from xtdrone_batch.simulation import BatchSimulation
+from xtdrone_core.racing.track import read_track
+from xtdrone_gym.errors import LearningError
 from xtdrone_gym.rows import Rows
 from xtdrone_gym.task import Task
 from xtdrone_gym.task_batch import TaskBatch
@@ -100,7 +102,7 @@ def test_a_trajectory_is_the_figure_that_was_drawn_and_its_error_is_measured():
 
 def through(tasks, gate, left, up, along=(-0.1, 0.1)):
     """Moves a vehicle through the plane of a gate; returns the memory."""
-    x, y, z, cos, sin = tasks.goal[0, 0, 5 * gate : 5 * gate + 5]
+    x, y, z, cos, sin = tasks.goal[0, 0, racing.GATE * gate :][:5]
     tasks.memory[0, 0, racing.STARTED] = 0.0  # it has not flown here
     for far in along:
         tasks.batch.state.pos[0, 0] = (
@@ -119,7 +121,7 @@ def test_gates_stand_where_the_course_is_and_are_passed_in_their_order():
     gates = tasks.goal[0, 0].reshape(racing.GATES, racing.GATE)
     assert gates[:, :3] == pytest.approx(bars["pos"].mean(axis=1), abs=1e-5)
     turned = Rotation.from_quat(bars["quat"][:, 0]).apply([1.0, 0.0, 0.0])
-    assert gates[:, 3:] == pytest.approx(turned[:, :2], abs=1e-6)
+    assert gates[:, 3:6] == pytest.approx(turned, abs=1e-6)
     inner = np.linalg.norm(bars["pos"][:, 0] - bars["pos"][:, 1], axis=1) - bars["size"][:, 0, 1]
     assert inner == pytest.approx(racing.SIDE, abs=1e-5)
     assert through(tasks, 1, 0.0, 0.0)[racing.NEXT] == 0.0  # the second one first
@@ -160,9 +162,7 @@ def test_the_next_two_gates_are_observed_from_the_body():
         assert seen[:6].reshape(2, 3) == pytest.approx(
             np.clip(turn.inv().apply(gates[:, :3] - [40.0, 2.0, 4.0]), -30, 30), abs=1e-4
         )
-        assert seen[6:12].reshape(2, 3) == pytest.approx(
-            turn.inv().apply(np.c_[gates[:, 3:], [0, 0]]), abs=1e-5
-        )
+        assert seen[6:12].reshape(2, 3) == pytest.approx(turn.inv().apply(gates[:, 3:6]), abs=1e-5)
 
 
 def test_navigation_rewards_progress_and_ends_at_the_goal_and_outside():
@@ -346,3 +346,30 @@ def test_an_evader_between_a_pursuer_and_free_space_flies_straight_away():
 def test_a_task_is_a_value_that_can_be_changed():
     longer = dataclasses.replace(TASKS["Landing-v0"], seconds=30.0)
     assert isinstance(longer, Task) and TaskBatch(longer, 2).limit_us == 30_000_000
+
+
+def test_a_track_is_flown_by_its_gates_in_all_laps():
+    track = dataclasses.replace(read_track("eight"), laps=2)
+    tasks = TaskBatch(TASKS["Track-v0"].on_track(TASKS["Track-v0"], track), 1, threads=1)
+    gates = tasks.goal[0, 0].reshape(-1, racing.GATE)
+    assert len(gates) == 2 * len(track.gates) + 1
+    wanted = [(*gate.pos, *gate.axes()[0], 0.9, 0.9) for gate in track.gates]
+    assert gates == pytest.approx(np.array(wanted * 2 + wanted[:1]), abs=1e-6)
+    tasks.memory[0, 0, racing.NEXT] = len(gates) - 1
+    assert through(tasks, len(gates) - 1, 0.8, 0.0)[racing.NEXT] == len(gates)
+    assert judge(tasks)[1:] == (True, True)
+
+
+def test_tracks_that_a_policy_cannot_know_are_refused():
+    with pytest.raises(LearningError, match="gate 1 of track 'split_s' is a way-point, a ball"):
+        TASKS["Track-v0"].on_track(TASKS["Track-v0"], read_track("split_s"))
+
+
+def test_drawn_gates_turn_sharply_and_can_be_missed():
+    tasks = still("Track-v0", seed=3)
+    gates = tasks.goal[0, 0].reshape(-1, racing.GATE)
+    steps = np.linalg.norm(np.diff(gates[:, :3], axis=0), axis=1)
+    assert (steps > 2.9).all() and (steps < 11.3).all()
+    assert (gates[:, 6:] >= 0.5).all() and (gates[:, 6:] <= 1.5).all()
+    assert through(tasks, 0, gates[0, 6] + 0.1, 0.0)[racing.MISSED] == 1.0
+    assert judge(tasks)[:2] == (racing.LOSS, True)

@@ -40,8 +40,17 @@ ALONE = {
     "mpc_backend": "collisions: 0",
 }
 NEEDS = {"record_stereo": ("cv2",), "mpc_backend": ("casadi",), "calm_task": ("torch", "onnx")}
-# What they do, other tests do, too: recording, faults of rotors, parts of one's own.
-LONG = {"record_stereo", "disturbances", "my_velocity_control", "my_estimator", "calm_task"}
+# What they do, other tests do, too: recording, faults of rotors, formations, parts of one's own.
+LONG = {
+    "calm_task",
+    "disturbances",
+    "first_flight",  # in a process of its own, below
+    "formation_of_nine",
+    "my_estimator",
+    "my_velocity_control",
+    "record_stereo",
+    "square",
+}
 NAMED = {
     "my_scheme": "formation simulate --n 4 --formations line --scheme my_scheme:Cohesive",
     "my_estimator": "fly square --gps rtk --estimator my_estimator:Complementary",

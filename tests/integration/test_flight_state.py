@@ -27,7 +27,7 @@ SAVED = {
     "heavy_lifter": (10.5, 12.0),
     "stereo_and_lidar": (1.5, 2.1),
 }
-LONG = ("typhoon_h480", "heavy_lifter")
+LONG = ("iris", "mission_in_wind", "typhoon_h480", "heavy_lifter")
 
 
 @pytest.mark.slow
@@ -125,8 +125,9 @@ def _equal(some, others):
     ]
 
 
+@pytest.mark.slow
 def test_a_vehicle_that_was_reset_flies_as_a_fresh_one_and_the_others_fly_on(tmp_path):
-    at, more = 9.0, 11.0
+    at, more = 7.0, 8.0
     for name in ("plain", "reset"):
         (tmp_path / name).mkdir()
     plain, logs = _flight(tmp_path / "plain", at + more)

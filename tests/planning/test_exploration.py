@@ -5,9 +5,16 @@ import itertools
 import numpy as np
 import pytest
 
+from xtdrone_planning.exploration.agent import seconds_to
+from xtdrone_planning.exploration.coverage import Coverage
 from xtdrone_planning.exploration.frontiers import distances, frontiers, tour, viewpoints
 from xtdrone_planning.maps.distance_field import FREE, OCCUPIED, UNSEEN, DistanceField
+from xtdrone_planning.maps.voxel_map import VoxelMap
+from xtdrone_planning.pilot import Pilot
+from xtdrone_planning.planners.local import LocalPlanner
 from xtdrone_planning.planners.planner import Limits
+from xtdrone_sim.vehicles.pose import Pose
+from xtdrone_sim.vehicles.shapes import Shape
 
 LIMITS = Limits(2.0, 3.0, 0.4, 0.7, 0.8, 2.0)
 BOUNDS = np.array([[-8.0, -8.0, 0.0], [8.0, 8.0, 3.0]])
@@ -74,6 +81,42 @@ def test_a_tour_is_nearly_the_best_of_all_orders(seed):
     assert sorted(found) == list(range(1, 7))
     best = min(length(order) for order in itertools.permutations(range(1, 7)))
     assert length(found) <= 1.1 * best
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tour_ends_where_ways_differ_by_direction(seed):
+    lengths = np.random.default_rng(seed).uniform(1.0, 9.0, (25, 25))
+    assert sorted(tour(lengths)) == list(range(1, 25))
+
+
+def test_the_map_of_an_exploration_stays_and_forgets_nothing():
+    voxels = VoxelMap((16.0, 16.0, 5.0), 0.2, (0.0, 0.0, 1.4))
+    field = DistanceField((16.0, 16.0, 3.0), 0.2, 1.2)
+    pilot = Pilot(LocalPlanner(), LIMITS, voxels, field, np.array([0.0, 0.0, 1.4]))
+    pilot.start(0, np.array([-6.0, 0.0, 1.4]), 0.0)
+    known = voxels.known_volume()
+    pilot.step(20_000, np.array([7.0, 0.0, 1.4]), np.zeros(3), 0)
+    assert sum(voxels.known_volume()) > sum(known) and (voxels.at([[-6.0, 0.0, 1.4]]) <= 0).all()
+
+
+def test_what_there_is_to_see_is_what_the_start_leads_to():
+    wall = Shape("wall", "box", (0.2, 8.0, 3.0), Pose((0.0, 0.0, 1.5), (0.0, 0.0, 0.0, 1.0)), True)
+    pillar = Shape("p", "cylinder", (0.5, 3.0), Pose((-2.0, 0.0, 1.5), (0.0, 0.0, 0.0, 1.0)), True)
+    bounds = np.array([[-4.0, -4.0, 1.0], [4.0, 4.0, 2.0]])
+    there_is = Coverage([wall, pillar], bounds, np.array([-3.0, 1.0, 1.5]), 0.2)
+    volume = len(there_is.places) * 0.2**3
+    assert there_is.places[:, 0].max() < 0.0
+    assert volume == pytest.approx(4.0 * 8.0 - np.pi * 0.25, rel=0.15)
+    voxels = VoxelMap((16.0, 16.0, 5.0), 0.2, (0.0, 0.0, 1.4))
+    assert there_is.seen(voxels) == 0.0
+    voxels.cells.fill(-4)
+    assert there_is.seen(voxels) == 1.0
+
+
+def test_when_so_much_was_seen():
+    rows = np.array([[1.0, 5.0, 0.2], [2.0, 7.0, 0.6], [3.0, 9.0, 0.99]])
+    assert seconds_to(rows, 50) == 2.0 and seconds_to(rows, 98) == 3.0
+    assert np.isnan(seconds_to(rows[:2], 98))
 
 
 def test_ompl_finds_a_way_on_the_map():

@@ -1,11 +1,16 @@
 """The Agent that takes goals one by one: on a vehicle that meets its set-points exactly."""
 
+import base64
+import json
+
 import numpy as np
 import pytest
 
-from xtdrone_core import Estimates, Mode
+from xtdrone_core import Estimates, Mode, XtdroneError
+from xtdrone_core.contracts import GoalTaker
 from xtdrone_planning.errors import PlanningError
-from xtdrone_planning.goals import GoalAgent
+from xtdrone_planning.goals import GoalAgent, GoalsAgent, from_above
+from xtdrone_planning.maps.voxel_map import VoxelMap
 from xtdrone_planning.planners.planner import Limits
 
 LIMITS = Limits(2.0, 4.0, 0.45, 0.9, 1.0, 3.5)
@@ -120,3 +125,49 @@ def test_goals_that_are_no_places_are_refused(goal, message):
     agent, _, _ = vehicle()
     with pytest.raises(PlanningError, match=message):
         agent.fly_to(np.array(goal))
+
+
+def test_goals_come_in_flight_and_it_tells_what_it_knows():
+    agent, _, events = vehicle(count=1)
+    assert isinstance(agent, GoalTaker) and agent.navigation()["state"] == "on the ground"
+    seen = []
+
+    def at(t_us):
+        if t_us == 12_000_000:
+            agent.take_goal([10.0, 0.5, 0.0])  # at the height of the take-off
+        elif t_us == 14_000_000:
+            seen.append(json.loads(json.dumps(agent.navigation())))
+
+    fly(agent, at=at)
+    assert agent.reached == 1 and ("goal", {"index": 0, "reached": True}) in events
+    (known,) = seen
+    assert known["goal"] == [10.0, 0.5, 2.0] and known["state"] == "flying to 10,0.5,2"
+    assert len(known["path"]) >= 2 and len(known["trajectory"]) > 3
+    assert agent.navigation()["goal"] is None
+
+
+def test_a_map_is_seen_from_above():
+    voxels = VoxelMap((8.0, 8.0, 6.0), 0.5)
+    voxels.cells[:4, :, 2:6] = -4  # x from 0 to 2 m, z from 1 to 3 m: free
+    voxels.cells[3, 5 % 16, 4] = 9
+    known = from_above(voxels, 1.0, 3.0)
+    cells = np.frombuffer(base64.b64decode(known["cells"]), np.uint8).reshape(known["shape"])
+    x0, y0 = known["low"]
+    place = lambda x, y: cells[int((x - x0) / 0.5), int((y - y0) / 0.5)]  # noqa: E731
+    assert place(0.6, -2.0) == 1 and place(1.6, 2.6) == 2
+    assert from_above(VoxelMap((8.0, 8.0, 6.0), 0.5), 1.0, 3.0)["shape"] == [0, 0]
+
+
+def test_way_points_of_a_file_are_goals(tmp_path):
+    file = tmp_path / "round.csv"
+    file.write_text("x,y,z\n2,0,2\n2,3,2\n")
+    agent = GoalsAgent(plan=str(file), map_size=30.0)
+    agent.pilot.voxels.cells.fill(-4)
+    agent.see_by(Eyes())
+    fly(agent)
+    assert agent.done and agent.goals_reached() == {"goals": (2, 2)}
+    file.write_text("2,0,20\n")
+    with pytest.raises(XtdroneError, match="way-point 1 of plan .* is 20 m high"):
+        GoalsAgent(plan=str(file))
+    with pytest.raises(XtdroneError, match="n = 3 is not allowed"):
+        GoalsAgent(3)

@@ -220,9 +220,9 @@ def test_nodes_wait_without_time_out_for_a_simulation_that_compiles(ros):  # noq
     server = ControlServer(PORTS.control)
     try:
         bridge = ros.start(NODES / "bridge", "--link", "none", "--wait", "0.1")
-        until(lambda: "/xtdrone_bridge" in ros.run("rosnode", "list").stdout, "it runs", bridge)
+        until(lambda: ros.ask("lookupNode", "/xtdrone_bridge"), "it runs", bridge)
         user = ros.start(NODES / "communication", "--wait", "0.1")
-        time.sleep(3.0)
+        time.sleep(1.0)
         assert bridge.poll() is None and user.poll() is None
 
         def started():

@@ -148,7 +148,7 @@ def test_a_pyramid_below_the_ground_is_refused_and_flown_higher_up(tmp_path):
     ],
 )
 def test_signals_end_it_with_the_terminal_restored(ros, number):  # noqa: F811
-    ros.run("rosparam", "set", "/xtdrone/vehicles", "[iris_0]")
+    ros.ask("setParam", "/xtdrone/vehicles", ["iris_0"])
     keyboard = Keyboard(ros.env, NODES / "keyboard")
     try:
         keyboard.wait("it draws", lambda text: "1 vehicles, 0 connected" in text)

@@ -16,7 +16,7 @@ from xtdrone_core import Estimates
 from xtdrone_planning.errors import PlanningError
 from xtdrone_planning.goals import GoalAgent
 from xtdrone_planning.planners.planner import Limits
-from xtdrone_planning.ros.depth import DepthTopic, depth_of
+from xtdrone_planning.ros.depth import CloudTopic, DepthTopic, depth_of, points_of
 from xtdrone_planning.ros.navigation import Navigation
 from xtdrone_ros1.messages import fill, ros_class
 
@@ -118,6 +118,60 @@ def test_a_wall_in_a_depth_image_becomes_a_cloud_of_the_map(node, encoding, kind
     assert len(points) > 50 and points[:, 0] == pytest.approx(4.2, abs=0.16)
     assert abs(points[:, 2] - 2.1).max() < 2.5 and abs(points[:, 1]).max() < 3.4
     message("sensor_msgs/PointCloud2", **cloud)
+
+
+def sweep(points, t_us=0, step=22, padding=0):
+    """A cloud of points (M, 3) with other fields beside them, as a lidar's driver sends it."""
+    kind = np.dtype(
+        {"names": ["x", "y", "z"], "formats": ["<f4"] * 3, "offsets": [4, 8, 12], "itemsize": step}
+    )
+    rows = np.zeros(len(points), kind)
+    for k, name in enumerate("xyz"):
+        rows[name] = points[:, k]
+    fields = [
+        {"name": name, "offset": at, "datatype": 7, "count": 1}
+        for name, at in (("intensity", 0), ("x", 4), ("y", 8), ("z", 12))
+    ]
+    return message(
+        "sensor_msgs/PointCloud2", header=header(t_us, "a/lidar"), height=1, width=len(points),
+        fields=fields, point_step=step, row_step=len(points) * step + padding,
+        data=rows.tobytes() + bytes(padding),
+    )  # fmt: skip
+
+
+def test_a_wall_in_a_lidars_cloud_is_in_the_map():
+    agent = GoalAgent(Limits(2.0, 4.0, 0.45, 0.9, 1.0, 3.5), map_size=20.0)
+    lidar = CloudTopic(agent.pilot.voxels, 0.4, 8.0)
+    navigation = Navigation(agent, lidar, {name: Sent() for name in ("occupied", "path")})
+    take = navigation.handler
+    y, z = np.meshgrid(np.arange(-1.0, 1.0, 0.05), np.arange(-0.5, 0.5, 0.05))
+    wall = np.stack([np.full(y.size, 4.0), y.ravel(), z.ravel()], axis=1)
+    far, own = np.array([[0.0, 9.5, 0.0]]), np.array([[0.1, 0.0, 0.0]])  # beyond reach, too near
+    lost = np.array([[np.nan] * 3])
+    assert lidar.missing() == "point cloud"
+    take(lidar.on_cloud)(sweep(wall))
+    navigation.step(20_000)
+    assert "frame of the lidar" in lidar.missing() and agent.sight is None
+    take(lidar.frames.add)(static(("a/base_link", "a/lidar", (0.2, 0.0, 0.1), (0, 0, 0, 1.0))))
+    for k in range(1, 6):
+        take(lidar.on_cloud)(sweep(np.vstack([wall, far, own, lost]), 40_000 * k, padding=8))
+        navigation.step(40_000 * k)
+        agent.sight.take(40_000 * k, estimates(40_000 * k))
+    voxels = agent.pilot.voxels
+    assert voxels.occupied()[:, 0] == pytest.approx(4.2, abs=0.16)
+    free = [(2.0, 0.0, 2.1), (0.2, 7.5, 2.1)]
+    assert (voxels.at(free) < 0).all() and (voxels.at([(4.8, 0.0, 2.1)]) == -128).all()
+
+
+def test_a_cloud_without_places_is_refused():
+    broken = sweep(np.zeros((2, 3)))
+    broken.fields = broken.fields[:2]
+    with pytest.raises(PlanningError, match="give float32 fields x, y, z"):
+        points_of(broken)
+    short = sweep(np.zeros((2, 3)))
+    short.data = short.data[:-5]
+    with pytest.raises(PlanningError, match="fewer bytes than it says"):
+        points_of(short)
 
 
 def test_what_a_depth_image_does_not_say():

@@ -199,6 +199,29 @@ def test_accelerometer_off_the_centre_feels_the_turn(pos, force):
     np.testing.assert_allclose(batch.accel[0], force, atol=1e-12)
 
 
+def test_accelerometer_off_the_centre_feels_every_turn_and_its_change():
+    place, rate, change = (
+        np.array([0.1, -0.2, 0.3]),
+        np.array([1.0, -2.0, 3.0]),
+        np.array([4, 5, 6]),
+    )
+    sensors = suite([(exact_block("imu", tuple(place)),)])
+    state = FleetState.zeros(1, 4)
+    for k in range(3):
+        state.ang_vel[0] = rate + change * 0.004 * (k - 2)
+        batch = sensors.step(state, k * 4000)
+    turned = np.cross(change, place) + np.cross(rate, np.cross(rate, place))
+    np.testing.assert_allclose(batch.accel[0], turned + (0, 0, GRAVITY), rtol=1e-9)
+
+
+def test_noise_of_a_slower_sensor_has_the_density_at_its_own_rate():
+    sensors = suite([(block("imu"), exact_block("magnetometer", noise_density=1e-7))] * 20)
+    batches = run(sensors, FleetState.zeros(20, 4), 1500, ["mag", "mag_new"])
+    rows = batches["mag"][batches["mag_new"][:, 0]]
+    assert len(rows) == 500
+    assert (rows - rows.mean(axis=0)).std() == pytest.approx(1e-7 * math.sqrt(250 / 3), rel=0.03)
+
+
 def test_antenna_off_the_centre_moves_with_the_turn():
     sensors = suite([(exact_block("imu"), exact_block("gps", (0.2, 0, 0.1), latency=0))])
     state = FleetState.zeros(1, 4)

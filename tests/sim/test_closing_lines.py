@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from xtdrone_core import FleetState, Scenario
+from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim import pacer
 from xtdrone_sim.observers import figures
@@ -39,6 +40,21 @@ def test_the_factor_is_that_of_the_flight_in_table_and_summary(tmp_path, monkeyp
     printed, *words = line.split()[-4:]
     assert float(printed) == pytest.approx(factor, abs=0.011)  # both are rounded
     assert words == ["x", "real", "time"]
+
+
+@pytest.mark.slow
+def test_a_stopped_flight_says_so_and_names_incomplete_logs(tmp_path, monkeypatch):
+    (tmp_path / "console").mkdir()
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), tmp_path, links=False)
+    stopping = Observer()
+    monkeypatch.setattr(stopping, "on_step", lambda *state: simulation.stop())
+    simulation.observers.append(stopping)
+    simulation.run(until_us=500_000)
+    simulation.log_gaps.begin(tmp_path / "a.ulg", 4_000, "No space left on device")
+    simulation.close()
+    lines = {line[:18].strip(): line[18:] for line in figures.closing_lines(simulation)}
+    assert lines["ended"] == "stopped by you, or by a station"
+    assert lines["incomplete logs"].startswith("1, the first a.ulg: No space left on device")
 
 
 class Delayed:

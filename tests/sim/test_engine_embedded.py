@@ -1,4 +1,6 @@
+import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from physics import push
 from xtdrone_core import FleetState, VehicleSpec, resources
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.errors import EngineError
+from xtdrone_sim.scene import mujoco_scene
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
@@ -84,10 +87,12 @@ WORLDS = sorted({*resources.world_names()} - {"lake"})
 @pytest.mark.parametrize(
     "name, world",
     [
-        # Each vehicle in one world, each world with several vehicles.
-        pytest.param(name, world, marks=[] if k % len(WORLDS) == m else [pytest.mark.long])
-        for k, name in enumerate(resources.vehicle_names())
-        for m, world in enumerate(WORLDS)
+        # Each vehicle in one world, each world with one vehicle or more.
+        pytest.param(name, world, marks=[] if world == shown else [pytest.mark.long])
+        for name, shown in itertools.zip_longest(
+            resources.vehicle_names(), WORLDS, fillvalue="empty"
+        )
+        for world in WORLDS
     ],
 )
 def test_a_vehicle_at_z_0_stands_still(name, world):
@@ -192,3 +197,13 @@ def test_window_needs_a_display(monkeypatch):
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     with pytest.raises(EngineError, match="gui needs a display"):
         engine().open_viewer()
+
+
+def test_more_vehicles_than_memory_takes_are_refused_before_the_scene_is_built(monkeypatch):
+    memory = SimpleNamespace(total=2_000_000_000)
+    monkeypatch.setattr(mujoco_scene.psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr(mujoco_scene.psutil, "swap_memory", lambda: SimpleNamespace(total=0))
+    iris = load_vehicle("iris")
+    mujoco_scene.refuse_too_many([iris] * 1000)
+    with pytest.raises(EngineError, match=r"2000 vehicles .* its 2 GB at most 11\d\d do"):
+        mujoco_scene.refuse_too_many([iris] * 2000)

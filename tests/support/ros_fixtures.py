@@ -82,15 +82,23 @@ class Processes:
         self._running.append(process)
         return process
 
-    def parameter(self, name):
-        """A parameter of the ROS master; None while there is none, or no master."""
+    def ask(self, call, *arguments):
+        """What the ROS master answers to a call of its API; None while it does not."""
+        master = xmlrpc.client.ServerProxy(self.env["ROS_MASTER_URI"])
         try:
-            code, _, value = xmlrpc.client.ServerProxy(self.env["ROS_MASTER_URI"]).getParam(
-                "/tests", name
-            )
+            code, _, value = getattr(master, call)("/tests", *arguments)
         except OSError:
             return None
         return value if code == 1 else None
+
+    def parameter(self, name):
+        """A parameter of the ROS master; None while there is none, or no master."""
+        return self.ask("getParam", name)
+
+    def names(self) -> tuple[set[str], set[str]]:
+        """Topics that somebody publishes or hears, and services."""
+        published, heard, services = self.ask("getSystemState")
+        return {name for name, _ in published + heard}, {name for name, _ in services}
 
     def await_vehicles(self, running):
         """Waits until the bridge of a launch has said which vehicles there are."""

@@ -17,6 +17,7 @@ from xtdrone_dynamics.abilities.effectiveness import (
     fill,
     in_hover,
     largest_thrust,
+    of_each,
     place,
     rank,
 )
@@ -44,6 +45,9 @@ MAX_JOINT_STEP = 0.1  # largest change of a joint position in one linearisation 
 SMALL_TILT = 0.25  # largest tilt of a tiltrotor's rotors that only yaws it in hover [rad]
 LEAD_S = 0.015  # servos with a larger time constant are commanded beyond their target [s]
 MAX_LEAD = 4.0  # largest factor of that overshoot
+# Smallest thrust, over the largest, in whose slipstream elevons count: without any, thrust that
+# only they can balance would never begin.
+MIN_WASH = 0.05
 MIN_THRUST_FRACTION = 0.3  # thrust over weight below which torque fades without MC_AIRMODE
 
 
@@ -147,16 +151,17 @@ def allocate(
     poses = np.zeros((1, bodies.shape[1], 7))
     poses[:, :, 6] = 1.0
     joint_pos, thrust = np.zeros((1, joints.shape[1])), np.zeros((1, count))
+    wash = np.zeros((1, count))
     for k in range(count):
         if actuators[0, k].kind == ROTOR:
-            thrust[0, k] = values[k]
+            thrust[0, k] = wash[0, k] = values[k]
+            if models[0].half_wings > 0:
+                wash[0, k] = max(values[k], MIN_WASH * scale[k])
         elif actuators[0, k].kind == SERVO and scale[k] > 0.0:
             joint_pos[0, actuators[0, k].joint] = values[k]
     matrix = np.zeros((1, 6, count))
     place(models, bodies, joints, joint_pos, poses)
-    fill(
-        models, bodies, joints, actuators, half_wings, poses, thrust, air[0], air[1], air[2], matrix
-    )
+    fill(models, bodies, joints, actuators, half_wings, poses, wash, air[0], air[1], air[2], matrix)
     error = np.zeros(6)
     _force_and_torque(vehicle, params, error)
     for axis in range(6):
@@ -256,7 +261,7 @@ class Vectoring(Memory):
         actuator, matrices = fleet.actuator, in_hover(fleet)
         self._largest = largest_thrust(fleet)
         tilts = np.isin(actuator["kind"], (SERVO, SURFACE)) & (abs(matrices).max(axis=1) > 0.0)
-        steered = tilts.any(axis=1) | (np.array([rank(matrix) for matrix in matrices]) == 6)
+        steered = tilts.any(axis=1) | (np.array(list(of_each(rank, matrices))) == 6)
         self.used = steered & (vehicle_types(fleet) == MULTICOPTER)
         self.any = bool(self.used.any())
         ends = np.stack(
@@ -271,7 +276,7 @@ class Vectoring(Memory):
         )
         self.scale = np.where(tilts, np.maximum(-self.low, self.high), self._largest)
         size = np.linalg.norm(matrices * self.scale[:, None], axis=2)
-        rows = np.array([commanded(matrix) for matrix in matrices])
+        rows = np.array(list(of_each(commanded, matrices)))
         self.weight = np.where(rows, WEIGHTS / np.where(rows, size, 1.0) ** 2, 0.0)
         self.tiltrotor = vtol_types(fleet) == TILTROTOR
         self._matrices, self._whole_weight = matrices, self.weight.copy()

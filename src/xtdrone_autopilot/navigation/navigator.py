@@ -143,7 +143,7 @@ def _requests_takeoff(vehicle: Record, pos: np.ndarray) -> bool:
 
 
 @njit
-def _by_trajectory(vehicle: Record) -> bool:
+def flies_trajectory(vehicle: Record) -> bool:
     """Returns whether the mode feeds the loops of position and velocity."""
     if vehicle.mode == OFFBOARD:
         return vehicle.offboard_kind == TRAJECTORY
@@ -184,7 +184,7 @@ def _navigate_one(
     vehicle.sp_side_force[0] = vehicle.sp_side_force[1] = 0.0
     vehicle.climb_max, vehicle.sink_max = params.MPC_Z_VEL_MAX_UP, params.MPC_Z_VEL_MAX_DN
     takeoff_requested = vehicle.stick_up > STICK_TAKES_OFF
-    if vehicle.vtol_state in (TO_FIXED_WING, TO_HOVER) and _by_trajectory(vehicle):
+    if vehicle.vtol_state in (TO_FIXED_WING, TO_HOVER) and flies_trajectory(vehicle):
         _change_over(vehicle, params, yaw, dt)
     elif mode == OFFBOARD:
         _offboard(vehicle, actuators)
@@ -277,7 +277,7 @@ def _navigate(
             )
             acc_up = _filter_acceleration(vehicle, estimate.quat, accel, estimate.accel_bias, dt)
         thrust = thrust_normalised(vehicle, vehicle.sp_thrust)
-        due, by_trajectory = age_us % LOOP_US == 0, _by_trajectory(vehicle)
+        due, by_trajectory = age_us % LOOP_US == 0, flies_trajectory(vehicle)
         if due:
             estimate_hover_thrust(vehicle, params, estimate.pos, estimate.vel, acc_up, thrust)
         elif by_trajectory:

@@ -34,7 +34,7 @@ def preload(
     for i, vehicle in enumerate(scenario.vehicles):
         if values := parameter_file.of_model(vehicle.type):
             _load(store, i, values, f"{vehicle.type}: {parameter_file.MODEL_FILE}")
-    if scenario.pose_source == "truth":  # XTDrone configures PX4 likewise: vision only
+    if scenario.pose_source != "sensors":  # XTDrone configures PX4 likewise: vision only
         store.values["EKF2_GPS_CTRL"] = 0
         store.values["EKF2_HGT_REF"] = HEIGHT_BY_VISION
     if scenario.params:

@@ -238,9 +238,11 @@ class ParameterStore(Memory):
         types = [MULTICOPTER] * n if vehicle_type is None else vehicle_type.tolist()
         vtols = [NOT_VTOL] * n if vtol_type is None else vtol_type.tolist()
         self._kinds = list(zip(types, vtols, strict=True))
-        rows = [_defaults(kind) for kind in self._kinds]
-        self.values = np.concatenate([_defaults()[0][:0], *(values for values, _ in rows)])
-        self.held = np.array([held for _, held in rows]).reshape(n, -1)
+        kinds = list(dict.fromkeys(self._kinds))  # few, and NumPy joins records slowly
+        rows = [_defaults(kind) for kind in kinds]
+        which = np.array([kinds.index(kind) for kind in self._kinds], dtype=int)
+        self.values = np.concatenate([_defaults()[0][:0], *(values for values, _ in rows)])[which]
+        self.held = np.array([held for _, held in rows]).reshape(len(kinds), -1)[which]
         self.mission_checked = np.zeros(n, dtype=bool)
         self.listeners: list[Callable[[int, Parameter], None]] = []
         self.values["MAV_SYS_ID"] = np.arange(1, n + 1)

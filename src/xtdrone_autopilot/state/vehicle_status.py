@@ -9,7 +9,13 @@ import numpy as np
 
 from xtdrone_core import FleetModel
 from xtdrone_core.modes import MODES, Mode
-from xtdrone_dynamics.abilities.effectiveness import in_hover, largest_thrust, largest_torque, rank
+from xtdrone_dynamics.abilities.effectiveness import (
+    in_hover,
+    largest_thrust,
+    largest_torque,
+    of_each,
+    rank,
+)
 from xtdrone_dynamics.abilities.force_envelope import ForceEnvelope
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
@@ -298,7 +304,7 @@ def describe_bodies(status: np.ndarray, fleet: FleetModel) -> None:
     about = np.diagonal(status["inertia"], axis1=1, axis2=2)
     status["turn_max"] = largest_torque(fleet) / about
     status["turn_max"][status["vtol_type"] != NOT_VTOL] = 0.0  # wings take more than rotors give
-    status["fully_actuated"] = [rank(matrix) == 6 for matrix in in_hover(fleet)]
+    status["fully_actuated"] = [found == 6 for found in of_each(rank, in_hover(fleet))]
     for i in np.flatnonzero(status["fully_actuated"]):
         status["side_force_max"][i] = ForceEnvelope(
             FleetModel.of([fleet.vehicles[i]])

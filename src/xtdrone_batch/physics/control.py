@@ -128,8 +128,7 @@ class Loops(NamedTuple):
     """Control loops of one environment's vehicles, the same in all environments."""
 
     level: int
-    geometric: bool
-    indi: bool
+    controller: int  # CASCADE, GEOMETRIC or INDI
     status: np.ndarray  # (V,) CONTROL, at the start
     parameters: np.ndarray  # (V,) parameters of the flight stack
     allocation: Allocation
@@ -156,6 +155,7 @@ class Scratch(NamedTuple):
 
 
 CONTROLLERS = ("px4", "geometric", "indi")
+CASCADE, GEOMETRIC, INDI = range(len(CONTROLLERS))
 # Columns of the memory. The first IN_LANES are in this order in the scratch of the lanes, too.
 HEADING, VEL_INTEGRAL, ACC_FILTERED, SP_QUAT, SP_YAW_RATE, RATE_INTEGRAL = 0, 2, 5, 8, 12, 13
 SP_THRUST, IN_LANES, FREE_YAW, SP_SIDE_FORCE, MEMORY_SIZE = 16, 17, 17, 18, 20
@@ -209,17 +209,17 @@ def make_loops(
         vectoring.low,
         vectoring.high,
     )
-    indi = controller == "indi"
     loops = Loops(
-        level.number, controller == "geometric", indi, kept, values, allocation, indi_model(model)
+        level.number, CONTROLLERS.index(controller), kept, values, allocation, indi_model(model)
     )
     memory: np.ndarray = np.zeros((environments, n, MEMORY_SIZE), dtype=real)
     memory[..., FREE_YAW], memory[..., SP_QUAT + 3] = np.nan, 1.0
+    has_indi = loops.controller == INDI and level.number != AT_ACTUATOR
     start = [
         array[:, : model.actuator.shape[1] * bool(vectoring.any)]
         for array in (vectoring.values, vectoring.position)
     ]
-    start.append(np.zeros((n, memory_size(model) * (indi and level.number != AT_ACTUATOR))))
+    start.append(np.zeros((n, memory_size(model) * has_indi)))
     start[-1][:, ACCELERATION:JERK] = np.nan
     return loops, LoopState(
         memory, *(np.repeat(array[None], environments, axis=0) for array in start)
@@ -263,7 +263,7 @@ def command(
                 commands[i, k] = action[i, k]
         return
     params, indi = loops.parameters, scratch.indi
-    if loops.indi:
+    if loops.controller == INDI:
         measure(
             loops.indi_model,
             records,
@@ -277,7 +277,7 @@ def command(
             scratch.columns,
             indi,
         )
-    if loops.geometric and level >= AT_VELOCITY:
+    if loops.controller == GEOMETRIC and level >= AT_VELOCITY:
         for i in range(status.shape[0]):
             status[i].sp_kind = RATES
             _control_geometric(status[i], action[i], level == AT_POSITION, estimate[i], dt)
@@ -287,13 +287,13 @@ def command(
                 _set_set_points(level, action[i], status[i])
         if level >= AT_VELOCITY and t_us % LOOP_US == 0:
             position.control_fleet(status, params, estimate)
-            if loops.indi:
+            if loops.controller == INDI:
                 for i in range(status.shape[0]):
                     control_velocity(status[i], params[i], estimate[i], LOOP_US * 1e-6, indi[i])
             else:
                 velocity.control_fleet(status, params, estimate, LOOP_US * 1e-6)
         attitude.control_fleet(status, params, estimate)
-        if loops.indi:
+        if loops.controller == INDI:
             for i in range(status.shape[0]):
                 control_rates(status[i], params[i], estimate[i], indi[i])
         else:
@@ -337,7 +337,7 @@ def command(
         thrust,
         commands,
     )
-    if loops.indi:
+    if loops.controller == INDI:
         remember(commands, indi)
 
 

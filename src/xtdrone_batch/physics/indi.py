@@ -120,6 +120,7 @@ def control_velocity(
         estimate.vel,
         estimate.quat,
         memory[FORCE:TORQUE],
+        1.0,
         dt,
         memory[ACCELERATION:JERK],
         memory[JERK:ACTUATORS],

@@ -4,7 +4,8 @@ It is the linearisation, at an operating point, of the same actuator functions t
 simulation uses. The term is that of Johansen and Fossen, "Control allocation - A survey" (2013).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ ROWS = (
     "pitch torque",
     "yaw torque",
 )
+Result = TypeVar("Result")
 _Wrench = tuple[float, float, float, float, float, float]
 _HOVER = slice(2, 6)  # rows that a conventional multirotor commands: vertical force, torques
 _SMALL = 1e-6  # singular values below this fraction of the largest count as zero
@@ -76,17 +78,68 @@ def effectiveness(
 def hover_thrust(fleet: FleetModel) -> np.ndarray:
     """Thrust of each rotor in a level hover with all joints at zero.
 
+    Elevons of half wings in the slipstream may hold torques of the rotors.
+
     Returns:
         (N, A) [N]; zeros for a vehicle that cannot hover so.
     """
     thrusts = np.zeros(fleet.actuator.shape)
-    largest = largest_thrust(fleet)
-    for i, matrix in enumerate(effectiveness(fleet)):
-        rotors = fleet.rotor_mask[i]
-        hover = _hover(matrix[:, rotors], largest[i, rotors], fleet.vehicle["mass"][i] * GRAVITY)
+    largest, weights = largest_thrust(fleet), fleet.vehicle["mass"] * GRAVITY
+    matrices, rotors = effectiveness(fleet), fleet.rotor_mask
+    for i, hover in enumerate(of_each(_hover, matrices, largest, rotors, weights)):
+        if hover is None and fleet.vehicles[i].half_wings:
+            columns, thrusts_of = matrices[i][:, rotors[i]], largest[i, rotors[i]]
+            hover = _hover_by_elevons(fleet, i, columns, thrusts_of, weights[i])
         if hover is not None:
-            thrusts[i, rotors] = hover
+            thrusts[i, rotors[i]] = hover
     return thrusts
+
+
+def of_each(function: Callable[..., Result], *rows: np.ndarray) -> Iterator[Result]:
+    """Yields function(*row) of each vehicle; equal rows are computed once.
+
+    Args:
+        function: Of one row of each array.
+        rows: (N, ...) each.
+    """
+    known: dict[tuple[bytes, ...], Result] = {}
+    for row in zip(*rows, strict=True):
+        key = tuple(part.tobytes() for part in row)
+        if key not in known:
+            known[key] = function(*row)
+        yield known[key]
+
+
+def _hover_by_elevons(
+    fleet: FleetModel, i: int, matrix: np.ndarray, largest: np.ndarray, weight: float
+) -> np.ndarray | None:
+    """Thrust of each rotor (R,) [N] of vehicle i where elevons hold what torque is left, or None.
+
+    Args:
+        fleet: The vehicles.
+        i: Index of the vehicle.
+        matrix: (6, R) of its rotors.
+        largest: (R,) [N].
+        weight: [N].
+    """
+    one = FleetModel.of([fleet.vehicles[i]])
+    rotors, elevons = one.rotor_mask[0], one.actuator["kind"][0] == SURFACE
+    thrust = np.where(one.rotor_mask, weight / max(rotors.sum(), 1), 0.0)
+    columns = effectiveness(one, thrust=thrust)[0][2:, elevons]
+    held = abs(columns).max(axis=1, initial=0.0) > 0.0
+    held[0] = False  # the weight is for the rotors
+    hover: np.ndarray = np.linalg.pinv(matrix[2:][~held]) @ np.array([weight, 0, 0, 0])[~held]
+    if not ((hover > 0.0) & (hover <= largest)).all():
+        return None
+    rest = matrix[2:] @ hover - (weight, 0.0, 0.0, 0.0)
+    deflection = np.linalg.pinv(columns) @ rest
+    fits = (abs(deflection) <= deflections(one.actuator[0, elevons])).all()
+    return hover if fits and abs(rest - columns @ deflection).max() <= 1e-6 * weight else None
+
+
+def deflections(surfaces: np.ndarray) -> np.ndarray:
+    """Largest deflection of surfaces, records of actuators [rad]."""
+    return np.minimum(surfaces["input_scaling"] * surfaces["upper"], surfaces["joint_upper"])
 
 
 def in_hover(fleet: FleetModel) -> np.ndarray:
@@ -94,8 +147,18 @@ def in_hover(fleet: FleetModel) -> np.ndarray:
     return effectiveness(fleet, thrust=hover_thrust(fleet))
 
 
-def _hover(matrix: np.ndarray, largest: np.ndarray, weight: float) -> np.ndarray | None:
-    """Thrust of each rotor (R,) [N] of a matrix (6, R) that carries a weight at rest, or None."""
+def _hover(
+    matrix: np.ndarray, largest: np.ndarray, rotors: np.ndarray, weight: float
+) -> np.ndarray | None:
+    """Thrust of each of R rotors (R,) [N] that carries a weight at rest, or None.
+
+    Args:
+        matrix: (6, A) effectiveness.
+        largest: (A,) thrust [N].
+        rotors: (A,) bool, which actuators are rotors.
+        weight: [N].
+    """
+    matrix, largest = matrix[:, rotors], largest[rotors]
     if not matrix.size:
         return None
     hover_wrench = np.array((weight, 0.0, 0.0, 0.0))
@@ -160,10 +223,7 @@ def cannot_hover(fleet: FleetModel) -> list[str]:
     """Reason why each vehicle cannot fly as a multicopter; empty where it can."""
     matrices, largest = in_hover(fleet), largest_thrust(fleet)
     both = fleet.actuator["bidirectional"]
-    return [
-        _obstacle(*row)
-        for row in zip(matrices, largest, both, fleet.vehicle["mass"] * GRAVITY, strict=True)
-    ]
+    return list(of_each(_obstacle, matrices, largest, both, fleet.vehicle["mass"] * GRAVITY))
 
 
 def _obstacle(matrix: np.ndarray, largest: np.ndarray, both: np.ndarray, weight: float) -> str:

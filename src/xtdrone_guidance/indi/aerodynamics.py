@@ -1,10 +1,13 @@
 """Flight on half wings, from hover to fast: what INDI has to know of them.
 
 With its elevons in trim, a half wing of Φ-theory exerts no moment, and a force that is linear in
-|v| v: -L |v| v_n along the normal of the wing, with L = ½ ρ S (C_lα + C_D0) (1 - ζ_f / ζ_m), and
-almost none along its chord. So the thrust axis n that gives a force f is known in closed form at
-every speed: n T - L |v| v_n = f holds for n along f + L |v| v, which is f in hover, and nearly the
-way of the air in fast flight. Transitions are no modes: they follow from the velocity.
+|v| v: -L |v| v_n along the normal of the wing, with L = ½ ρ S (C_lα + C_D0) (1 - ζ_f κ), and
+almost none along its chord; κ is 1 / ζ_m for a wing at the centre of gravity, see half_wings_of().
+So the thrust axis n that gives a force f is known in closed form at every speed:
+n T - L |v| v_n = f holds for n along f + L |v| v, which is f in hover, and nearly the way of the
+air in fast flight. Transitions are no modes: they follow from the velocity. Where the thrust
+pitches the vehicle, the elevons that hold it push by a part of the thrust across it, and n leans by
+that.
 
 The elevons hold the moment of the wings while L V^2 against force and slipstream is within their
 reach, which bounds how hard a vehicle can brake: see braking_limit(). Of the wind, what blows onto
@@ -18,11 +21,16 @@ import math
 
 import numpy as np
 
-from xtdrone_autopilot.control.vector import air_velocity, clamp, wrap_pi, yaw_of
+from xtdrone_autopilot.control.vector import clamp, wrap_pi, yaw_of
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.fleet_model import SURFACE
-from xtdrone_dynamics.abilities.effectiveness import effectiveness
+from xtdrone_dynamics.abilities.effectiveness import (
+    deflections,
+    effectiveness,
+    hover_thrust,
+    in_hover,
+)
 from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import half_wing
@@ -35,7 +43,9 @@ FLIGHT_SPEED, WING_SPEED = 4.0, 7.0  # wanted, and airspeed, from which on it fl
 INTO_AIR = 1.0  # rate at which the wings are turned into the air, and out of it [1/s]
 PRESENT = 1.0  # airspeed that the present attitude of the wings weighs as much as [m/s]
 MIN_THRUST = 0.1  # smallest thrust, over the weight: the elevons need its slipstream
-MAX_WASH = 0.5  # largest that is given for their slipstream alone, over the weight
+# Largest that is given for their slipstream alone, over the weight: in hover, where it has to
+# descend, and in flight, where a gust would push the nose down while it brakes.
+HOVER_WASH, FLIGHT_WASH = 0.5, 1.5
 REACH = 0.985  # part of the elevons' deflection up to which they are asked to hold the wings
 SLOW_BRAKING = 0.25  # largest braking where they hold any, over the weight: more turns too fast
 WIND_S = 0.5  # time constant with which the wind is learnt [s]
@@ -43,6 +53,9 @@ DRAFT_S = 1.5  # time constant with which its vertical part is forgotten [s]
 WIND_DAMPING = 0.15  # change of force by wind below which it is learnt more slowly [N s/m]
 MAX_WIND = 20.0  # [m/s]
 _BASE, _ALONG = 0, 0.99
+_LEAST_TRIM = 1e-3  # smallest κ: the wings need no elevon
+_NO_MOMENT = 1e-4  # lever of the thrust that counts as none [m]
+INVERTED = 0.3  # upward part of the belly's direction from which a vehicle flies inverted
 _AIRSPEED = 10.0  # at which the elevons' torque is found [m/s]
 
 HALF_WINGS = np.dtype(
@@ -51,44 +64,65 @@ HALF_WINGS = np.dtype(
         ("normal", "f8"),  # ½ ρ S (C_lα + C_D0), the same with level elevons [kg/m]
         ("side", "f8"),  # ½ ρ S C_Y0, along the span [kg/m]
         ("wash", "f8"),  # slipstream at the wing over the thrust, 1 / (2 ρ S_p) [m^2/(N s^2)]
-        ("reach", "f8"),  # ζ_m times the largest deflection of the elevons [rad]
+        ("reach", "f8"),  # largest deflection of the elevons beyond that of hover, over κ [rad]
+        ("lean", "f8"),  # force of the elevons that hold the thrust's moment, over the thrust
         ("turn", "f8", (3,)),  # largest torque of the elevons over the airspeed squared [kg]
     ]
 )
 
 
 def half_wings_of(fleet: FleetModel) -> np.ndarray:
-    """Sums of each vehicle, (N,) of HALF_WINGS: of half wings of its base along its z axis."""
+    """Sums of each vehicle, (N,) of HALF_WINGS: of half wings of its base along its z axis.
+
+    A half wing p ahead of the centre of gravity, Δr ahead of which is its aerodynamic centre, is in
+    trim for δ W_x = -κ W_z, with κ = (p + Δr) / (p ζ_f + Δr ζ_m).
+    """
     out = np.zeros(fleet.n, HALF_WINGS)
     out["turn"] = _largest_turn(fleet)
-    for sums, vehicle, records in zip(out, fleet.vehicles, fleet.actuator, strict=True):
+    for i, (sums, vehicle, records) in enumerate(
+        zip(out, fleet.vehicles, fleet.actuator, strict=True)
+    ):
         wings = [w for w in vehicle.half_wings if w.body == _BASE and w.forward[2] > _ALONG]
+        if not wings:
+            continue
+        hover, sums["lean"] = _holding_thrust(fleet, i)
         for wing in wings:
             normal = 0.5 * SEA_LEVEL_DENSITY * wing.area * (wing.lift_slope + wing.cd0)
-            elevon = records[wing.control]
+            ahead = wing.pos[2]
+            trim = (ahead + wing.offset) / (ahead * wing.zeta_f + wing.offset * wing.zeta_m)
+            free = REACH * float(deflections(records[wing.control])) - hover
             sums["normal"] += normal
             sums["side"] += 0.5 * SEA_LEVEL_DENSITY * wing.area * wing.cy0
-            sums["lift"] += normal * (1.0 - wing.zeta_f / wing.zeta_m)
+            sums["lift"] += normal * (1.0 - wing.zeta_f * trim)
             sums["wash"] = 1.0 / (len(wings) * SEA_LEVEL_DENSITY * wing.disc_area)
-            sums["reach"] = REACH * wing.zeta_m * float(_deflection(elevon))
+            sums["reach"] = free / max(abs(trim), _LEAST_TRIM)
     return out
 
 
-def _deflection(surfaces: np.ndarray) -> np.ndarray:
-    """Largest deflection of surfaces, records of actuators [rad]."""
-    return np.minimum(surfaces["input_scaling"] * surfaces["upper"], surfaces["joint_upper"])
+def _holding_thrust(fleet: FleetModel, i: int) -> tuple[float, float]:
+    """Deflection [rad] of a vehicle's elevons in hover, and their force along x over the thrust.
+
+    They hold the pitching moment of the thrust.
+    """
+    matrix, thrust = in_hover(fleet)[i], hover_thrust(fleet)[i]
+    elevons = matrix[:, fleet.actuator["kind"][i] == SURFACE].sum(axis=1)
+    moment = float(matrix[4] @ thrust)
+    if elevons[4] == 0.0 or abs(moment) <= _NO_MOMENT * thrust.sum():
+        return 0.0, 0.0
+    deflection = -moment / float(elevons[4])
+    return abs(deflection), deflection * float(elevons[0]) / float(thrust.sum())
 
 
 def _largest_turn(fleet: FleetModel) -> np.ndarray:
     """Largest torque of each vehicle's elevons over the airspeed squared, (N, 3) [kg]."""
     torques = effectiveness(fleet, (0.0, 0.0, _AIRSPEED))[:, 3:] / _AIRSPEED**2
     surfaces = fleet.actuator["kind"] == SURFACE
-    deflection = np.where(surfaces, _deflection(fleet.actuator), 0.0)
+    deflection = np.where(surfaces, deflections(fleet.actuator), 0.0)
     return (abs(torques) * deflection[:, None]).sum(axis=-1)
 
 
 def check_trim(fleet: FleetModel, sums: np.ndarray) -> None:
-    """Refuses vehicles whose elevons cannot hold their wings between hover and 20 m/s.
+    """Refuses vehicles whose elevons cannot hold thrust and wings between hover and 20 m/s.
 
     Args:
         fleet: The vehicles.
@@ -97,8 +131,15 @@ def check_trim(fleet: FleetModel, sums: np.ndarray) -> None:
     Raises:
         XtdroneError: There is one.
     """
-    for i in np.flatnonzero(sums["lift"] != 0.0):
+    hovers = hover_thrust(fleet).any(axis=1)
+    for i in np.flatnonzero(sums["normal"] != 0.0):
         weight = float(fleet.vehicle["mass"][i]) * GRAVITY
+        if not hovers[i]:
+            raise XtdroneError(
+                f"'{fleet.vehicles[i].type}' cannot be trimmed in hover, its elevons do not hold "
+                "the pitch torque of its rotors: give them more travel, or place the rotors above "
+                "the centre of gravity"
+            )
         for speed in np.arange(0.0, 20.1, 0.25):
             if sums[i]["lift"] < 0.0 or braking_limit(sums[i], speed, weight) > 0.0:
                 raise XtdroneError(
@@ -226,10 +267,16 @@ def within_reach(wings: Record, weight: float, air: Vector, force: Vector) -> Ve
 
 
 @njit
-def trimmed(lift: float, air: Vector) -> Vector:
-    """Returns the force of wings in trim, body [N]: -L |v| v_n along the normal."""
-    size = -lift * math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
-    return size * air[0], 0.0, 0.0
+def trimmed(wings: Record, air: Vector, thrust: float) -> Vector:
+    """Returns the force of wings in trim, body [N]: -L |v| v_n along the normal, and their lean.
+
+    Args:
+        wings: Record of HALF_WINGS.
+        air: Velocity relative to the air, body [m/s].
+        thrust: Of all rotors [N].
+    """
+    size = -wings.lift * math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
+    return size * air[0] + wings.lean * thrust, 0.0, 0.0
 
 
 @njit
@@ -250,13 +297,23 @@ def flies(vehicle: Record, estimate: Record, air: Vector) -> bool:
 
 
 @njit
+def _unless_inverted(quat: np.ndarray, heading: float) -> float:
+    """Returns a heading [rad], or that of the wings where the vehicle flies inverted against it."""
+    _, _, belly = rotate(quat[0], quat[1], quat[2], quat[3], 1.0, 0.0, 0.0)
+    left_x, left_y, _ = rotate(quat[0], quat[1], quat[2], quat[3], 0.0, 1.0, 0.0)
+    own = math.atan2(-left_x, left_y)
+    return own if belly > INVERTED and math.cos(heading - own) < 0.0 else heading
+
+
+@njit
 def turn_heading(
     vehicle: Record, estimate: Record, heading: float, flying: bool, air: Vector, dt: float
 ) -> float:
     """Returns the heading one step later [rad].
 
-    That is the way of the air in flight. In hover in wind, or while a vehicle brakes, wings stay
-    edge-on to the air; in still air the yaw set-point counts.
+    That is the way of the air in flight, and inverted, as in a loop, that of the wings. In hover in
+    wind, or while a vehicle brakes, wings stay edge-on to the air; in still air the yaw set-point
+    counts.
 
     Args:
         vehicle, estimate: Records of VEHICLE_STATUS and ESTIMATE.
@@ -270,7 +327,9 @@ def turn_heading(
     wanted = vehicle.sp_yaw if math.isfinite(vehicle.sp_yaw) else heading
     if math.hypot(air[0], air[1]) > HOVER_SPEED:
         wanted = math.atan2(air[1], air[0])
-        if not flying:
+        if flying:
+            wanted = _unless_inverted(estimate.quat, wanted)
+        else:
             wanted += math.copysign(0.5 * math.pi, wrap_pi(heading - wanted))
     turn = TURN_RATE * dt
     return wrap_pi(heading + clamp(wrap_pi(wanted - heading), -turn, turn))
@@ -313,49 +372,75 @@ def point_wings(
     lx, ly, lz = fy * vz - fz * vy + bx, fz * vx - fx * vz + by, fx * vy - fy * vx + bz
     ax, ay, az = _unit(ly * nz - lz * ny, lz * nx - lx * nz, lx * ny - ly * nx)
     lx, ly, lz = ny * az - nz * ay, nz * ax - nx * az, nx * ay - ny * ax
+    across = wings.lean * vehicle.sp_thrust
+    ahead = vehicle.sp_thrust + size * (ux * nx + uy * ny + uz * nz)
+    sine = across / max(math.hypot(across, ahead), 1e-9)
+    cosine = math.sqrt(1.0 - sine * sine)
+    nx, ax = cosine * nx - sine * ax, cosine * ax + sine * nx
+    ny, ay = cosine * ny - sine * ay, cosine * ay + sine * ny
+    nz, az = cosine * nz - sine * az, cosine * az + sine * nz
     qx, qy, qz, qw = from_matrix(ax, lx, nx, ay, ly, ny, az, lz, nz)
     vehicle.sp_quat[0], vehicle.sp_quat[1] = qx, qy
     vehicle.sp_quat[2], vehicle.sp_quat[3] = qz, qw
     vehicle.sp_yaw_rate = 0.0
     _, _, along = rotate_inverse(quat[0], quat[1], quat[2], quat[3], fx, fy, fz)
-    lowest = _lowest_thrust(vehicle, wings, quat, air)
+    largest = HOVER_WASH + share * (FLIGHT_WASH - HOVER_WASH)
+    lowest = _lowest_thrust(vehicle, wings, quat, air, largest)
     vehicle.sp_thrust = clamp(along, lowest, vehicle.thrust_max)
 
 
 @njit
-def _lowest_thrust(vehicle: Record, wings: Record, quat: np.ndarray, air: Vector) -> float:
+def _lowest_thrust(
+    vehicle: Record, wings: Record, quat: np.ndarray, air: Vector, largest: float
+) -> float:
     """Returns the smallest thrust [N]: its slipstream lets the elevons exert the pitch torque.
 
     Args:
         vehicle, wings: Records of VEHICLE_STATUS, with the torque of the last step, and HALF_WINGS.
         quat: (4,) attitude xyzw, body to world.
         air: Velocity relative to the air, world [m/s].
+        largest: That is given, over the weight.
     """
     weight = vehicle.mass * GRAVITY
     speed = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
     _, _, ahead = rotate_inverse(quat[0], quat[1], quat[2], quat[3], air[0], air[1], air[2])
     wanted = abs(vehicle.sp_torque[1]) / max(wings.turn[1], 1e-9) - speed * ahead
-    return clamp(wanted / wings.wash, MIN_THRUST * weight, MAX_WASH * weight)
+    return clamp(wanted / wings.wash, MIN_THRUST * weight, largest * weight)
 
 
 @njit
-def turn_rates(vehicle: Record, lift: float, estimate: Record) -> Vector:
-    """Returns the body rates with which wings turn as their path does, v x a / |v|^2 [rad/s].
+def turn_rates(
+    wings: Record, mass: float, air: Vector, force: Vector, acceleration: np.ndarray, jerk: Vector
+) -> Vector:
+    """Returns the rates with which the wings turn as their path does, world [rad/s].
 
-    In hover there are none; see point_wings() for what weighs the air against the force.
+    Those of the thrust axis, along f + L |v| v, and about it those of the path, v x a / |v|^2.
 
     Args:
-        vehicle, estimate: Records of VEHICLE_STATUS and ESTIMATE.
-        lift: Of HALF_WINGS [kg/m].
+        wings: Record of HALF_WINGS.
+        mass: [kg].
+        air: Velocity relative to the air, world [m/s].
+        force: Wanted, without the weight, world [N].
+        acceleration: (3,) along the path, world [m/s^2].
+        jerk: Its rate of change [m/s^3].
     """
-    quat = estimate.quat
-    ax, ay, az = rotate_inverse(
-        quat[0], quat[1], quat[2], quat[3], vehicle.sp_acc[0], vehicle.sp_acc[1], vehicle.sp_acc[2]
-    )
-    vx, vy, vz = air_velocity(vehicle, estimate)
+    vx, vy, vz = air
+    ax, ay, az = acceleration[0], acceleration[1], acceleration[2]
     square = vx * vx + vy * vy + vz * vz
-    scale = lift / (lift * square + vehicle.mass * GRAVITY)
-    return (scale * (vy * az - vz * ay), scale * (vz * ax - vx * az), scale * (vx * ay - vy * ax))
+    size, grows = wings.lift * math.sqrt(square), wings.lift * (vx * ax + vy * ay + vz * az)
+    grows /= max(math.sqrt(square), 1e-3)
+    nx, ny, nz = force[0] + size * vx, force[1] + size * vy, force[2] + size * vz
+    cx = mass * jerk[0] + size * ax + grows * vx
+    cy = mass * jerk[1] + size * ay + grows * vy
+    cz = mass * jerk[2] + size * az + grows * vz
+    inverse = 1.0 / max(nx * nx + ny * ny + nz * nz, 1e-6)
+    about = (vy * az - vz * ay) * nx + (vz * ax - vx * az) * ny + (vx * ay - vy * ax) * nz
+    about *= wings.lift / (wings.lift * square + mass * GRAVITY)
+    return (
+        (ny * cz - nz * cy + about * nx) * inverse,
+        (nz * cx - nx * cz + about * ny) * inverse,
+        (nx * cy - ny * cx + about * nz) * inverse,
+    )
 
 
 @njit

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from xtdrone_autopilot.control.vector import air_velocity, clamp
-from xtdrone_autopilot.state.vehicle_status import TRAJECTORY
+from xtdrone_autopilot.navigation.navigator import flies_trajectory
+from xtdrone_autopilot.state.vehicle_status import NO_SET_POINT, TRAJECTORY
 from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import SURFACE
 from xtdrone_core.runs.snapshot import Memory
@@ -13,9 +14,9 @@ from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import servo
-from xtdrone_dynamics.quaternion import rotate
+from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 
-from ..force import velocity_gains
+from ..force import follow_jerk, velocity_gains
 from .aerodynamics import (
     INTO_AIR,
     check_trim,
@@ -34,8 +35,11 @@ from .wrench import measured
 TRIM_CUT_OFF = 0.15
 MAX_FEEDBACK = 6.0  # largest horizontal acceleration for an error of velocity [m/s^2]
 FAST_AIR = 6.0  # airspeed above which that counts, for there wings balloon [m/s]
+# Time constant of the filter of the turn's change, and that with which body rates follow [s].
+TURN_FILTER_S, RATE_LAG_S = 0.02, 0.05
 MAX_GUST = 2.0  # largest disturbance that is taken off, over the weight
-PITCH_GROWTH = 1.5  # by which gains of pitch grow from hover to fast flight
+# By which the gains of pitch rate and pitch grow from hover to fast flight.
+PITCH_GROWTH, ATTITUDE_GROWTH = 1.5, 0.75
 MIN_LIFT = 0.05  # smallest vertical force that is asked of the rotors, over the weight
 
 
@@ -62,7 +66,7 @@ def _measure_one(
     quat, air = estimate.quat, air_velocity(vehicle, estimate)
     flown = exerted(model, half_wings, 1.0, position, thrust, air, estimate.ang_vel)
     neutral = exerted(model, half_wings, 0.0, position, thrust, air, estimate.ang_vel)
-    ideal = trimmed(wings.lift, air)
+    ideal = trimmed(wings, air, thrust.sum())
     x, y, z = rotate(quat[0], quat[1], quat[2], quat[3], flown[0], flown[1], flown[2])
     ix, iy, iz = rotate(quat[0], quat[1], quat[2], quat[3], ideal[0], ideal[1], ideal[2])
     wrench = (x, y, z, flown[3], flown[4], flown[5])
@@ -178,8 +182,10 @@ def _fly_one(
     wings: Record,
     estimate: Record,
     disturbance: np.ndarray,
-    pose: np.ndarray,
     dt: float,
+    pose: np.ndarray,
+    path: np.ndarray,
+    turn: np.ndarray,
 ) -> None:
     """Writes the set-points of one vehicle; see fly_fleet()."""
     quat, weight = estimate.quat, vehicle.mass * GRAVITY
@@ -197,6 +203,32 @@ def _fly_one(
     # Wings may push downwards, rotors may not.
     fz = max(fz, MIN_LIFT * weight - wings.lift * square)
     point_wings(vehicle, wings, estimate, pose[0], pose[1], air, (fx, fy, fz))
+    jerk = (path[3], path[4], path[5])
+    rates = turn_rates(wings, vehicle.mass, air, (fx, fy, fz), path[:3], jerk)
+    gain = dt / (TURN_FILTER_S + dt)
+    for axis in range(3):
+        wanted = pose[1] * rates[axis]
+        path[9 + axis] += gain * ((wanted - path[6 + axis]) / dt - path[9 + axis])
+        path[6 + axis] = wanted
+        turn[axis] = wanted + RATE_LAG_S * path[9 + axis]
+
+
+@fleet_kernel
+def follow_fleet(status: np.ndarray, wings: np.ndarray, dt: float, path: np.ndarray) -> None:
+    """Follows the acceleration of the path by its set-points, before the velocity loop.
+
+    Args:
+        status: (N,) records of VEHICLE_STATUS.
+        wings: (N,) of HALF_WINGS.
+        dt: Length of the step [s].
+        path: (N, 12) updated: acceleration [m/s^2] and jerk [m/s^3], world; see fly_fleet().
+    """
+    for i in range(len(status)):
+        if wings[i].lift > 0.0:
+            for axis in range(3):
+                wanted = status[i].sp_acc[axis]
+                path[i, 3 + axis] = follow_jerk(wanted, path[i, axis], path[i, 3 + axis], dt)
+                path[i, axis] = wanted if math.isfinite(wanted) else 0.0
 
 
 @fleet_kernel
@@ -206,8 +238,10 @@ def fly_fleet(
     estimates: np.ndarray,
     wings: np.ndarray,
     disturbance: np.ndarray,
-    pose: np.ndarray,
     dt: float,
+    pose: np.ndarray,
+    path: np.ndarray,
+    turn: np.ndarray,
 ) -> None:
     """Writes attitude and thrust set-points for sp_acc, which the velocity loop has written.
 
@@ -215,8 +249,11 @@ def fly_fleet(
         status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
         wings: (N,) of HALF_WINGS.
         disturbance: (N, 3) force, world [N].
-        pose: (N, 2) updated: heading [rad], share of flight 0..1, see point_wings().
         dt: Length of the step [s].
+        pose: (N, 2) updated: heading [rad], share of flight 0..1, see point_wings().
+        path: (N, 12) see follow_fleet(); updated are the rates of turn of the last step [rad/s] and
+            how they change [rad/s^2].
+        turn: (N, 3) output: rates with which the wings turn with their path, world [rad/s].
     """
     for i in range(len(status)):
         vehicle = status[i]
@@ -225,38 +262,61 @@ def fly_fleet(
             and vehicle.vehicle_type == MULTICOPTER
             and vehicle.sp_kind == TRAJECTORY
         ):
-            _fly_one(vehicle, parameters[i], wings[i], estimates[i], disturbance[i], pose[i], dt)
+            _fly_one(
+                vehicle,
+                parameters[i],
+                wings[i],
+                estimates[i],
+                disturbance[i],
+                dt,
+                pose[i],
+                path[i],
+                turn[i],
+            )
 
 
 @njit
 def in_air(vehicle: Record, reach: np.ndarray) -> float:
-    """Returns the factor of the gains of pitch, which elevons move slowly in hover.
+    """Returns the factor of the gain of the pitch rate, which elevons move slowly in hover.
 
     Args:
         vehicle: Record of VEHICLE_STATUS.
         reach: (3,) see HalfWings.
     """
+    return 1.0 + PITCH_GROWTH * _part_of_air(vehicle, reach)
+
+
+@njit
+def _part_of_air(vehicle: Record, reach: np.ndarray) -> float:
+    """Returns the part 0..1 of the pitch torque that the air gives; see in_air()."""
     hover = vehicle.inertia[1, 1] * vehicle.turn_max[1]
-    return 1.0 + PITCH_GROWTH * reach[1] / max(reach[1] + hover, 1e-9)
+    return reach[1] / max(reach[1] + hover, 1e-9)
 
 
 @fleet_kernel
 def turn_fleet(
-    status: np.ndarray, estimates: np.ndarray, wings: np.ndarray, reach: np.ndarray
+    status: np.ndarray,
+    estimates: np.ndarray,
+    wings: np.ndarray,
+    reach: np.ndarray,
+    turn: np.ndarray,
 ) -> None:
     """Adds to sp_rates how wings turn with their path, and raises those of pitch with the air.
 
     Args:
-        status, estimates, wings: See fly_fleet().
+        status, estimates, wings, turn: See fly_fleet().
         reach: (N, 3) see HalfWings.
     """
     for i in range(len(status)):
         vehicle = status[i]
-        if wings[i].lift > 0.0 and vehicle.sp_kind == TRAJECTORY:
-            vehicle.sp_rates[1] *= in_air(vehicle, reach[i])
-            turn = turn_rates(vehicle, wings[i].lift, estimates[i])
+        if wings[i].lift > 0.0 and flies_trajectory(vehicle) and vehicle.sp_kind != NO_SET_POINT:
+            vehicle.sp_rates[1] *= 1.0 + ATTITUDE_GROWTH * _part_of_air(vehicle, reach[i])
+            quat = estimates[i].quat
+            rates = rotate_inverse(
+                quat[0], quat[1], quat[2], quat[3], turn[i, 0], turn[i, 1], turn[i, 2]
+            )
             for axis in range(3):
-                vehicle.sp_rates[axis] += turn[axis]
+                vehicle.sp_rates[axis] += rates[axis]
 
 
 class HalfWings(Memory):
@@ -268,9 +328,10 @@ class HalfWings(Memory):
         level: (N, 3) torque of wings whose elevons are level, by their model, body [N m].
         reach: (N, 3) torque that the air adds to what the vehicle exerts in hover [N m].
         force, torque: (N, 3) disturbance, world [N] and body [N m].
+        turn: (N, 3) rates with which they turn with their path, world [rad/s].
     """
 
-    MEMORY = ("level", "reach", "force", "torque", "_position", "_filters", "_trim")
+    MEMORY = ("level", "reach", "force", "torque", "turn", "_position", "_filters", "_trim")
 
     def __init__(self, fleet: FleetModel) -> None:
         """Starts with wings at rest.
@@ -282,7 +343,7 @@ class HalfWings(Memory):
         self._fleet, self.sums = fleet, half_wings_of(fleet)
         check_trim(fleet, self.sums)
         self.any = bool((self.sums["lift"] > 0.0).any())
-        self.level, self.reach, self.force, self.torque = np.zeros((4, n, 3))
+        self.level, self.reach, self.force, self.torque, self.turn = np.zeros((5, n, 3))
         self._position, self._filters = np.zeros((n, width)), np.zeros((n, 12))
         self._trim = np.zeros((n, 3))
         self.remember_start()

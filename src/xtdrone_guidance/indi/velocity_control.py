@@ -17,22 +17,29 @@ from xtdrone_dynamics.constants import GRAVITY
 
 from ..force import follow_jerk, point_force, velocity_gains, wanted_acceleration, within_limits
 from .disturbance import IndiLoop
-from .half_wings import fly_fleet
+from .half_wings import fly_fleet, follow_fleet
 
 MAX_SIDE, MAX_LIFT = 0.6, 1.0  # largest disturbance that is taken off, over the weight
 
 
 @njit
 def _lead(
-    vehicle: Record, params: Record, axis: int, dt: float, last: np.ndarray, jerk: np.ndarray
+    vehicle: Record,
+    params: Record,
+    axis: int,
+    hangs: float,
+    dt: float,
+    last: np.ndarray,
+    jerk: np.ndarray,
 ) -> float:
     """Returns by how much the feed-forward changes until the attitude has followed [m/s^2].
 
-    A fully actuated vehicle need not turn for it.
+    A fully actuated vehicle need not turn for it, and wings turn with their path, see turn_rates().
 
     Args:
         vehicle, params: Records of VEHICLE_STATUS and of the parameters.
         axis: 0 or 1.
+        hangs: Share of its flight in which it hangs on its rotors, 0..1.
         dt: Length of the step [s].
         last: (2,) feed-forward of the step before, updated [m/s^2]; NaN = none.
         jerk: (2,) its filtered rate of change, updated [m/s^3].
@@ -40,7 +47,20 @@ def _lead(
     jerk[axis] = follow_jerk(vehicle.sp_acc[axis], last[axis], jerk[axis], dt)
     last[axis] = vehicle.sp_acc[axis]
     lag = 1.0 / max(params.MC_ROLL_P, 1.0) + 1.0 / IRIS_TILT_P
-    return 0.0 if vehicle.fully_actuated else lag * jerk[axis]
+    return 0.0 if vehicle.fully_actuated else hangs * lag * jerk[axis]
+
+
+@njit
+def force_for(
+    mass: float, ax: float, ay: float, az: float, dx: float, dy: float, dz: float
+) -> tuple[float, float, float]:
+    """Returns the force for an acceleration [m/s^2], less a disturbance [N]; world [N]."""
+    side, lift = MAX_SIDE * mass * GRAVITY, MAX_LIFT * mass * GRAVITY
+    return (
+        mass * ax - clamp(dx, -side, side),
+        mass * ay - clamp(dy, -side, side),
+        mass * (az + GRAVITY) - clamp(dz, -lift, lift),
+    )
 
 
 @njit
@@ -50,6 +70,7 @@ def control_one(
     vel: np.ndarray,
     quat: np.ndarray,
     disturbance: np.ndarray,
+    hangs: float,
     dt: float,
     last: np.ndarray,
     jerk: np.ndarray,
@@ -61,26 +82,21 @@ def control_one(
         vel: (3,) world [m/s].
         quat: (4,) xyzw, body to world.
         disturbance: (3,) force, world [N].
+        hangs: See _lead().
         dt: Length of the step [s].
         last, jerk: (2,) see _lead().
     """
     horizontal, vertical = velocity_gains(params)
-    lead_x = _lead(vehicle, params, 0, dt, last, jerk)
-    lead_y = _lead(vehicle, params, 1, dt, last, jerk)
+    lead_x = _lead(vehicle, params, 0, hangs, dt, last, jerk)
+    lead_y = _lead(vehicle, params, 1, hangs, dt, last, jerk)
     ax = wanted_acceleration(vehicle, 0, horizontal, vel[0]) + lead_x
     ay = wanted_acceleration(vehicle, 1, horizontal, vel[1]) + lead_y
     az = wanted_acceleration(vehicle, 2, vertical, vel[2])
     vehicle.sp_acc[0], vehicle.sp_acc[1], vehicle.sp_acc[2] = ax, ay, az
     for axis in range(3):
         vehicle.vel_integral[axis] = 0.0
-    side, lift = MAX_SIDE * vehicle.mass * GRAVITY, MAX_LIFT * vehicle.mass * GRAVITY
-    fx, fy, fz = within_limits(
-        vehicle,
-        params,
-        vehicle.mass * ax - clamp(disturbance[0], -side, side),
-        vehicle.mass * ay - clamp(disturbance[1], -side, side),
-        vehicle.mass * (az + GRAVITY) - clamp(disturbance[2], -lift, lift),
-    )
+    fx, fy, fz = force_for(vehicle.mass, ax, ay, az, disturbance[0], disturbance[1], disturbance[2])
+    fx, fy, fz = within_limits(vehicle, params, fx, fy, fz)
     point_force(vehicle, fx, fy, fz, quat, dt)
 
 
@@ -90,6 +106,7 @@ def control_fleet(
     parameters: np.ndarray,
     estimates: np.ndarray,
     disturbance: np.ndarray,
+    flies: np.ndarray,
     dt: float,
     last: np.ndarray,
     jerk: np.ndarray,
@@ -99,6 +116,7 @@ def control_fleet(
     Args:
         status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
         disturbance: (N, 3) force, world [N].
+        flies: (N,) share of the flight on half wings, 0..1.
         dt: Length of the step [s].
         last, jerk: (N, 2) see _lead().
     """
@@ -110,6 +128,7 @@ def control_fleet(
                 estimates[i].vel,
                 estimates[i].quat,
                 disturbance[i],
+                1.0 - flies[i],
                 dt,
                 last[i],
                 jerk[i],
@@ -119,28 +138,40 @@ def control_fleet(
 class IndiVelocityControl(IndiLoop):
     """INDI: velocity error to attitude and thrust, with wind and payload measured."""
 
-    MEMORY = (*IndiLoop.MEMORY, "_last", "_jerk", "_pose")
+    MEMORY = (*IndiLoop.MEMORY, "_last", "_jerk", "_pose", "_path")
 
     def __init__(self, fleet: FleetModel) -> None:
         """Starts without set-points."""
         self._last, self._jerk = np.full((fleet.n, 2), np.nan), np.zeros((fleet.n, 2))
         self._pose = np.tile([np.nan, 0.0], (fleet.n, 1))
+        self._path = np.zeros((fleet.n, 12))
 
     def step(
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
     ) -> None:
         """Steps the vehicles whose sp_kind is TRAJECTORY by dt [s]."""
+        wings = self.disturbance.wings
+        if wings.any:
+            follow_fleet(status, wings.sums, dt, self._path)
         control_fleet(
             status,
             parameters,
             estimator.records,
             self.disturbance.force,
+            self._pose[:, 1],
             dt,
             self._last,
             self._jerk,
         )
-        wings = self.disturbance.wings
         if wings.any:
             fly_fleet(
-                status, parameters, estimator.records, wings.sums, wings.force, self._pose, dt
+                status,
+                parameters,
+                estimator.records,
+                wings.sums,
+                wings.force,
+                dt,
+                self._pose,
+                self._path,
+                wings.turn,
             )

@@ -136,6 +136,34 @@ def turn_columns(
 
 
 @njit
+def motion_wrench(
+    mass: float,
+    accel: Vector,
+    inertia: tuple[float, float, float, float, float, float],
+    ang_acc: Vector,
+    rate: Vector,
+) -> tuple[float, float, float, float, float, float]:
+    """Returns the force [N] and torque [N m] that a motion shows, body.
+
+    Args:
+        mass: [kg].
+        accel: Specific force, body [m/s^2].
+        inertia: xx, yy, zz, xy, xz, yz [kg m^2].
+        ang_acc: Angular acceleration, body [rad/s^2].
+        rate: Body rates [rad/s].
+    """
+    tx, ty, tz = torque_of(ang_acc[0], ang_acc[1], ang_acc[2], rate[0], rate[1], rate[2], inertia)
+    return mass * accel[0], mass * accel[1], mass * accel[2], tx, ty, tz
+
+
+@njit
+def two_poles(first: float, second: float, value: float, gain: float) -> tuple[float, float]:
+    """Returns both states of a low-pass of two equal poles after a step."""
+    first += gain * (value - first)
+    return first, second + gain * (first - second)
+
+
+@njit
 def _difference(
     vehicle: Record,
     estimate: Record,
@@ -159,18 +187,13 @@ def _difference(
         n_rotors: Number of rotors.
     """
     j, rate, quat = vehicle.inertia, estimate.ang_vel, estimate.quat
-    tx, ty, tz = torque_of(
-        ang_acc[0],
-        ang_acc[1],
-        ang_acc[2],
-        rate[0],
-        rate[1],
-        rate[2],
+    fx, fy, fz, tx, ty, tz = motion_wrench(
+        vehicle.mass,
+        accel,
         (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
+        ang_acc,
+        (rate[0], rate[1], rate[2]),
     )
-    fx = vehicle.mass * accel[0]
-    fy = vehicle.mass * accel[1]
-    fz = vehicle.mass * accel[2]
     for k in range(n_rotors):
         if vehicle.fully_actuated:
             fx -= columns[0, k] * thrust[k]
@@ -249,8 +272,9 @@ def compare_one(
         for axis in range(6):
             gain = gains[0] if axis < 3 else gains[1]
             if math.isfinite(wrench[axis]):
-                filters[axis] += gain * (wrench[axis] - filters[axis])
-                filters[6 + axis] += gain * (filters[axis] - filters[6 + axis])
+                filters[axis], filters[6 + axis] = two_poles(
+                    filters[axis], filters[6 + axis], wrench[axis], gain
+                )
     else:
         for k in range(12):
             filters[k] = 0.0

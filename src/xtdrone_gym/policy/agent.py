@@ -1,6 +1,7 @@
 """PolicyAgent: flies a policy inside the lockstep, under any flight stack."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +12,7 @@ from xtdrone_core import Estimates, FleetModel, SetPoints
 from xtdrone_core.agent import PERIOD_US
 from xtdrone_core.contracts import Flight
 from xtdrone_core.flight_agent import FlightAgent
+from xtdrone_core.racing.track import MAX_LAPS, Track, read_track
 from xtdrone_core.scenario.options import Option
 
 from ..errors import LearningError
@@ -18,13 +20,15 @@ from . import raptor
 from .pilot import Pilot
 from .policy_file import Policy
 
+_MIN_HEIGHT = 1.0  # at which a race begins, above the start [m]
 _ACTUATOR_PERIOD_US = 4_000  # between two looks at what a policy of actuators is due [us]
 
 
 class PolicyAgent(FlightAgent):
     """Take-off, episodes of a learned policy's task, landing.
 
-    In addition to the events of FlightAgent: `episode` (index, success of each vehicle, judged by
+    On a race track the only episode is its laps, by a policy of gates: Track-v0 or Racing-v0. In
+    addition to the events of FlightAgent: `episode` (index, success of each vehicle, judged by
     the estimate). Between episodes the vehicles hover where they are.
     """
 
@@ -45,6 +49,12 @@ class PolicyAgent(FlightAgent):
         task: Annotated[
             str, Option("a name or module:TASK, in place of that in the policy's file")
         ] = "",
+        laps: Annotated[
+            int | None,
+            Option(
+                "of a track, flown as one episode", minimum=1, maximum=MAX_LAPS, unset="its own"
+            ),
+        ] = None,
         seed: Annotated[int, Option("of the goals", minimum=0, maximum=2**31)] = 0,
         on_event: Callable[..., None] | None = None,
     ):
@@ -68,7 +78,8 @@ class PolicyAgent(FlightAgent):
                 f"allowed in a flight: it has to be a multiple of {PERIOD_US}"
             )
         self._episodes, self._pause_us, self._seed = episodes, round(pause * 1e6), seed
-        self._task = task
+        self._task, self._asked = task, laps
+        self._track: Track | None = None
         self._pilot: Pilot | raptor.RaptorPilot | None = None
         self._hover = np.zeros((n, 3))  # places where the vehicles wait [m]
         self._offset = np.zeros((n, 3))  # from the world to the task's frame [m]
@@ -90,6 +101,12 @@ class PolicyAgent(FlightAgent):
                 f"raptor commands rotors, which autopilot {min(kinds - {'embedded'})} does not "
                 "take: fly it with --autopilot embedded"
             )
+        if flight.scenario.track and self._policy is not None:
+            track = read_track(flight.scenario.track)
+            self._track = replace(track, laps=self._asked or track.laps)
+            self._episodes = 1
+            above = track.gates[0].pos[2] - flight.scenario.vehicles[0].pos[2]
+            self.height = max(above, _MIN_HEIGHT)
         self.fit(flight.fleet)
 
     def fit(self, fleet: FleetModel) -> None:
@@ -102,7 +119,7 @@ class PolicyAgent(FlightAgent):
             self._pilot = raptor.RaptorPilot(fleet.vehicles, self._seed, self._task)
             self._out = SetPoints.empty(self.n, fleet.actuator.shape[1])
         else:
-            self._pilot = Pilot(self._policy, fleet.vehicles, self._seed, self._task)
+            self._pilot = Pilot(self._policy, fleet.vehicles, self._seed, self._task, self._track)
         self._status = new_status(self.n)
         describe_bodies(self._status, fleet)
 
@@ -162,7 +179,8 @@ class PolicyAgent(FlightAgent):
         self._waits = False
         pilot = self._flown_pilot
         pilot.begin()
-        self._offset = pilot.starts - estimates.pos
+        if self._track is None:
+            self._offset = pilot.starts - estimates.pos
 
     def _end_episode(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
         """Counts successes; returns whether it was the last one."""

@@ -4,6 +4,7 @@ import numpy as np
 
 from xtdrone_core import FleetModel, XtdroneError
 from xtdrone_core.errors import shown
+from xtdrone_core.racing.track import Track
 from xtdrone_core.vehicle import Vehicle
 
 from ..errors import LearningError
@@ -27,7 +28,12 @@ class Pilot:
     """
 
     def __init__(
-        self, policy: Policy, vehicles: tuple[Vehicle, ...], seed: int = 0, task_name: str = ""
+        self,
+        policy: Policy,
+        vehicles: tuple[Vehicle, ...],
+        seed: int = 0,
+        task_name: str = "",
+        track: Track | None = None,
     ):
         """Prepares the first episode.
 
@@ -36,6 +42,7 @@ class Pilot:
             vehicles: The fleet, N of one type.
             seed: Seed of the goals.
             task_name: A name or module:TASK in place of the policy's own task.
+            track: A race track, whose laps are the task; one with gates.
 
         Raises:
             LearningError: The policy is for another vehicle, number of vehicles or task.
@@ -44,6 +51,8 @@ class Pilot:
         self.level, self.period_us = policy.description.action, policy.description.period_us
         self._check_vehicles(vehicles)
         task = self._find_task(task_name)
+        if track is not None:
+            task = _laps_of(task, track)
         if len(vehicles) % task.vehicles:
             raise LearningError(
                 f"{task.name} has {task.vehicles} vehicles in an episode: fly so "
@@ -127,3 +136,12 @@ class Pilot:
                     f"{task.name}: its {what} is {shown(described)} and the task's "
                     f"{wanted}"
                 )
+
+
+def _laps_of(task: Task, track: Track) -> Task:
+    if task.on_track is None:
+        raise LearningError(
+            f"a policy of {task.name} knows no gates, and track '{track.name}' has some: give one "
+            "that 'xtdrone learn Track-v0' has written, or fly it without --track"
+        )
+    return task.on_track(task, track)

@@ -1,9 +1,9 @@
 """Racing-v0: fly through the gates of a random course in their order, by body rates and thrust.
 
-The gates are objects of the world, with frames to hit. The goal holds them: each one's centre [m]
-and the level direction in which it is to be passed. Observed are the next two gates, centre and
-direction, and the vehicle's vertical, velocity and rates, all in the body's frame, and the last
-action; after the last gate but one, that one twice.
+The gates are objects of the world, with frames to hit. The goal holds them: each one's centre [m],
+the direction in which it is to be passed, and half the width and height of its opening [m].
+Observed are the next two gates, centre and direction, and the vehicle's vertical, velocity and
+rates, all in the body's frame, and the last action; after the last gate but one, that one twice.
 
 Reward: how much nearer to the next gate the last step has come [m], for each gate passed 3 in its
 middle to 0 at its frame, less 0.002 |w| for body rates w [rad/s]; -20 at the end by a touch, by
@@ -11,13 +11,16 @@ passing beside a gate, or more than 15 m from it. The episode is complete, and a
 gates are passed.
 """
 
+import dataclasses
 import math
 
 import numpy as np
 
 from xtdrone_batch.randomisation import Randomisation
+from xtdrone_core.racing.track import Track
 from xtdrone_dynamics.compiled import njit
 
+from ..errors import LearningError
 from ..task import (
     BODY,
     RATES_HIGH,
@@ -26,6 +29,7 @@ from ..task import (
     Part,
     RewardArrays,
     Task,
+    draw_goals,
     last_action,
     observe_body,
     put_action,
@@ -35,9 +39,10 @@ from ..task import (
 )
 
 GATES, SIDE = 8, 2.4  # number in worlds/batch/race.yaml; side of an opening [m]
-GATE = 5  # numbers of a gate: centre, direction's x and y
+GATE = 8  # numbers of a gate: centre, direction, half width and half height
 BARS = 4  # objects of a gate, those on its left and right first
 FURTHEST = 15.0  # largest distance from the next gate [m]
+RACE_S = 600.0  # time of all laps of a track [s]
 LOSS, PASS = -20.0, 3.0
 NEXT, STARTED, LAST, GAIN, PASSED, MISSED, MEMORY = 0, 1, 2, 5, 6, 7, 8  # places in the memory
 CENTRES = Part("gates", 6, 30.0, 5.0)
@@ -56,6 +61,30 @@ def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: 
                     goal[k] = 0.5 * (left.pos[k] + right.pos[k])
                 goal[3] = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
                 goal[4] = 2.0 * (q[0] * q[1] + q[3] * q[2])
+                goal[5], goal[6], goal[7] = 0.0, 0.5 * SIDE, 0.5 * SIDE
+
+
+@njit
+def _pass_gate(gate: np.ndarray, last: np.ndarray, pos: np.ndarray) -> float:
+    """Returns where a step goes through a gate: 0 in its middle, 1 at its frame; NaN if nowhere.
+
+    Args:
+        gate: (GATE,) of the goal.
+        last, pos: (3,) before and after the step [m].
+    """
+    dx, dy, dz = gate[3], gate[4], gate[5]
+    before = dx * (last[0] - gate[0]) + dy * (last[1] - gate[1]) + dz * (last[2] - gate[2])
+    after = dx * (pos[0] - gate[0]) + dy * (pos[1] - gate[1]) + dz * (pos[2] - gate[2])
+    if not before < 0.0 <= after:
+        return math.nan
+    fraction = before / (before - after)
+    x = last[0] + fraction * (pos[0] - last[0]) - gate[0]
+    y = last[1] + fraction * (pos[1] - last[1]) - gate[1]
+    z = last[2] + fraction * (pos[2] - last[2]) - gate[2]
+    level = max(math.sqrt(dx * dx + dy * dy), 1e-6)
+    left = (dx * y - dy * x) / level
+    up = level * z - dz * (dx * x + dy * y) / level
+    return max(abs(left) / gate[6], abs(up) / gate[7])
 
 
 @njit(nogil=True)
@@ -67,25 +96,17 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
             last = memory[LAST : LAST + 3]
             memory[GAIN], memory[PASSED], memory[MISSED] = 0.0, 0.0, 0.0
             n = int(memory[NEXT])
-            if memory[STARTED] > 0.0 and n < GATES:
-                goal = arrays.goal[e, i, GATE * n : GATE * (n + 1)]
-                memory[GAIN] = math.sqrt(square_apart(goal, last)) - math.sqrt(
-                    square_apart(goal, pos)
+            if memory[STARTED] > 0.0 and n < arrays.goal.shape[2] // GATE:
+                gate = arrays.goal[e, i, GATE * n : GATE * (n + 1)]
+                memory[GAIN] = math.sqrt(square_apart(gate, last)) - math.sqrt(
+                    square_apart(gate, pos)
                 )
-                before = goal[3] * (last[0] - goal[0]) + goal[4] * (last[1] - goal[1])
-                after = goal[3] * (pos[0] - goal[0]) + goal[4] * (pos[1] - goal[1])
-                if before < 0.0 <= after:
-                    fraction = before / (before - after)
-                    left = goal[3] * (last[1] + fraction * (pos[1] - last[1]) - goal[1]) - goal[
-                        4
-                    ] * (last[0] + fraction * (pos[0] - last[0]) - goal[0])
-                    up = last[2] + fraction * (pos[2] - last[2]) - goal[2]
-                    aside = max(abs(left), abs(up)) / (0.5 * SIDE)
-                    if aside < 1.0:
-                        memory[PASSED] = 1.0 - aside
-                        memory[NEXT] += 1.0
-                    else:
-                        memory[MISSED] = 1.0
+                aside = _pass_gate(gate, last, pos)
+                if aside < 1.0:
+                    memory[PASSED] = 1.0 - aside
+                    memory[NEXT] += 1.0
+                elif aside >= 1.0:
+                    memory[MISSED] = 1.0
             memory[STARTED] = 1.0
             for k in range(3):
                 last[k] = pos[k]
@@ -98,7 +119,7 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
         for i in range(arrays.pos.shape[1]):
             pos, quat, out = arrays.pos[e, i], arrays.quat[e, i], arrays.observation[e, i]
             for k in range(2):
-                n = GATE * min(int(arrays.memory[e, i, NEXT]) + k, GATES - 1)
+                n = GATE * min(int(arrays.memory[e, i, NEXT]) + k, arrays.goal.shape[2] // GATE - 1)
                 goal = arrays.goal[e, i, n : n + GATE]
                 put_in_body(
                     out,
@@ -109,7 +130,7 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
                     goal[1] - pos[1],
                     goal[2] - pos[2],
                 )
-                put_in_body(out, 6 + 3 * k, DIRECTIONS.bound, quat, goal[3], goal[4], 0.0)
+                put_in_body(out, 6 + 3 * k, DIRECTIONS.bound, quat, goal[3], goal[4], goal[5])
             put_action(arrays, e, i, out, observe_body(arrays, e, i, out, 12))
 
 
@@ -120,13 +141,14 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     for e in which:
         for i in range(state.pos.shape[1]):
             ang_vel, memory = state.ang_vel[e, i], arrays.memory[e, i]
-            n = GATE * min(int(memory[NEXT]), GATES - 1)
+            gates = arrays.goal.shape[2] // GATE
+            n = GATE * min(int(memory[NEXT]), gates - 1)
             lost = (
                 touches(state, e, i)
                 or memory[MISSED] > 0.0
                 or square_apart(arrays.goal[e, i, n:], state.pos[e, i]) > FURTHEST**2
             )
-            arrays.success[e] = memory[NEXT] == GATES and not lost
+            arrays.success[e] = memory[NEXT] == gates and not lost
             arrays.terminated[e, i] = lost or arrays.success[e]
             arrays.reward[e, i] = (
                 LOSS
@@ -139,9 +161,30 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
 
 def next_gates(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
     """Returns the centre (V, 3) of each vehicle's next gate."""
-    gates = goal.reshape(len(goal), GATES, GATE)
-    n = np.minimum(memory[:, NEXT].astype(int), GATES - 1)
+    gates = goal.reshape(len(goal), -1, GATE)
+    n = np.minimum(memory[:, NEXT].astype(int), gates.shape[1] - 1)
     return gates[np.arange(len(goal)), n, :3]
+
+
+def on_track(task: Task, track: Track) -> Task:
+    """Returns a task of gates as laps of a race track, up to gate 1 after the last lap.
+
+    Raises:
+        LearningError: A gate of the track moves, or is a way-point.
+    """
+    goal: list[float] = []
+    for k, gate in enumerate(track.gates):
+        if gate.radius is not None or gate.moves:
+            what = "moves" if gate.moves else "is a way-point, a ball"
+            raise LearningError(
+                f"gate {k + 1} of track '{track.name}' {what}, and a policy of {task.name} knows "
+                "gates alone that stand: fly it by agent mppi or race"
+            )
+        goal += [*gate.pos, *gate.axes()[0], 0.5 * gate.width, 0.5 * gate.height]
+    goal = goal * track.laps + goal[:GATE]
+    return dataclasses.replace(
+        task, goal=(tuple(goal), tuple(goal)), begin=draw_goals, world=None, seconds=RACE_S
+    )
 
 
 TASK = Task(
@@ -164,4 +207,5 @@ TASK = Task(
     advance=advance,
     memory=MEMORY,
     goal_positions=next_gates,
+    on_track=on_track,
 )

@@ -103,8 +103,12 @@ def tour(lengths: np.ndarray) -> list[int]:
     """Returns an order of places that makes a short way, from place 0 on, by insertion and 2-opt.
 
     Args:
-        lengths: (P + 1, P + 1) of the ways between them; the first is where the vehicle is.
+        lengths: (P + 1, P + 1) of the ways between them; the first is where the vehicle is. Of
+            the two ways between two places the shorter one counts, so that a part of the tour is
+            as long backwards as forwards, and the exchange ends.
     """
+    lengths = lengths.copy()
+    lengths[1:, 1:] = np.minimum(lengths[1:, 1:], lengths[1:, 1:].T)
     order = [0]
     left = set(range(1, len(lengths)))
     while left:

@@ -1,6 +1,7 @@
 """What a planner is given, and what it returns."""
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -38,6 +39,8 @@ class Situation:
     field: DistanceField  # of it, around the vehicle
     limits: Limits
     others: tuple["Trajectory", ...] = ()  # of other vehicles, as they were announced
+    # x, y [m] now and velocities [m/s] of people and cars, (P, 4)
+    moving: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 4)))
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,11 @@ class Trajectory:
 
     def at(self, t: float) -> Planned:
         """Where it is at a time [s] from its first sample."""
-        k, last = t / STEP_S, len(self.pos) - 1
+        k, last = max(t / STEP_S, 0.0), len(self.pos) - 1
         if k >= last:
             return Planned(self.pos[last], np.zeros(3), np.zeros(3))
-        i = max(int(k), 0)
-        part = min(max(k - i, 0.0), 1.0)
+        i = int(k)
+        part = k - i
         return Planned(
             *(rows[i] + part * (rows[i + 1] - rows[i]) for rows in (self.pos, self.vel, self.acc))
         )
@@ -69,13 +72,23 @@ class Trajectory:
         """Where it is at a simulated time [us]."""
         return self.at((t_us - self.begun_us) * 1e-6)
 
+    def places(self, times: np.ndarray) -> np.ndarray:
+        """Where it is (T, 3) [m] at simulated times (T,) [us]."""
+        k = np.clip((times - self.begun_us) * (1e-6 / STEP_S), 0.0, len(self.pos) - 1)
+        first = k.astype(int)
+        second = np.minimum(first + 1, len(self.pos) - 1)
+        part = (k - first)[:, None]
+        return np.asarray((1.0 - part) * self.pos[first] + part * self.pos[second])
+
 
 @dataclass(frozen=True)
 class Plan:
     """What a planner returns: a trajectory, or None and the reason why there is none."""
 
     trajectory: Trajectory | None
-    path: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # (M, 3) way that it takes
+    path: np.ndarray = dataclasses.field(
+        default_factory=lambda: np.zeros((0, 3))
+    )  # (M, 3) way that it takes
     reason: str = ""
 
 

@@ -14,14 +14,14 @@ from xtdrone_ros1.messages import Fields, Message, fill, ros_class
 
 from ..errors import PlanningError
 from ..goals import GoalAgent
-from .depth import DepthTopic
+from .depth import CloudTopic, DepthTopic, SensorTopic
 
 GOAL = "/move_base_simple/goal"
 FRAME = "map"
 _MAP_US = 1_000_000  # simulated time between two maps [us]
 _WAY_US = 200_000  # between two ways
 _EVERY = 5  # each so many samples of a trajectory are shown
-_PATIENCE_US = 20_000_000  # simulated time without a depth image after which it gives up [us]
+_PATIENCE_US = 20_000_000  # simulated time without an image or a cloud after which it gives up [us]
 _BUFFER = 1 << 25  # for images that arrive while the node is busy [bytes]
 
 
@@ -58,7 +58,7 @@ class Navigation:
     """
 
     def __init__(
-        self, agent: GoalAgent, depth: DepthTopic, outputs: dict[str, Output], fixed: str = FRAME
+        self, agent: GoalAgent, depth: SensorTopic, outputs: dict[str, Output], fixed: str = FRAME
     ) -> None:
         """Begins to listen.
 
@@ -86,7 +86,7 @@ class Navigation:
             )
         goal = np.array(xyz(message.pose.position))
         if goal[2] == 0.0:
-            goal[2] = self._hover_height()
+            goal[2] = self.agent.hover_height
         self.agent.fly_to(goal, _yaw(quat(message.pose.orientation)))
 
     def step(self, t_us: int) -> None:
@@ -113,13 +113,9 @@ class Navigation:
         if self.agent.sight is None and t_us - self._first_us > _PATIENCE_US:
             raise PlanningError(
                 f"no {self._depth.missing()} came in {_PATIENCE_US * 1e-6:g} s: give topics with "
-                "--depth and --info, and publish the camera's frame"
+                "--depth and --info or --cloud, and publish the sensor's frame"
             )
         return self.agent.sight is not None
-
-    def _hover_height(self) -> float:
-        ground = 0.0 if self.agent.home is None else float(self.agent.home[0, 2])
-        return ground + self.agent.height
 
     def _publish(self, t_us: int) -> None:
         pilot = self.agent.pilot
@@ -143,14 +139,18 @@ class Navigation:
         return {"stamp": stamp, "frame_id": self._fixed}
 
 
-def subscribe(navigation: Navigation, depth: DepthTopic, image: str, info: str) -> None:
-    """Subscribes to goals, to a camera's images and CameraInfo, and to /tf_static."""
-    for topic, kind, take in (
-        ("/tf_static", "tf2_msgs/TFMessage", depth.frames.add),
-        (info, "sensor_msgs/CameraInfo", depth.on_info),
-        (image, "sensor_msgs/Image", depth.on_image),
+def subscribe(navigation: Navigation, sensor: SensorTopic, topic: str, info: str) -> None:
+    """Subscribes to goals, to a camera's images and CameraInfo or to clouds, and to /tf_static."""
+    topics: list[tuple[str, str, Callable[[Any], None]]] = [
+        ("/tf_static", "tf2_msgs/TFMessage", sensor.frames.add),
         (GOAL, "geometry_msgs/PoseStamped", navigation.on_goal),
-    ):
+    ]
+    if isinstance(sensor, DepthTopic):
+        topics.append((info, "sensor_msgs/CameraInfo", sensor.on_info))
+        topics.append((topic, "sensor_msgs/Image", sensor.on_image))
+    elif isinstance(sensor, CloudTopic):
+        topics.append((topic, "sensor_msgs/PointCloud2", sensor.on_cloud))
+    for topic, kind, take in topics:
         rospy.Subscriber(
             topic, ros_class(kind), navigation.handler(take), queue_size=20, buff_size=_BUFFER
         )

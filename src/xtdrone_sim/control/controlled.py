@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from xtdrone_core import FleetState, Scenario
-from xtdrone_core.contracts import Autopilot, Observer
+from xtdrone_core.contracts import Agent, Autopilot, Observer
 
 from ..entities import Entities
 from ..fleet.selection import Vehicles
@@ -36,6 +36,10 @@ class ControlledSimulation(Protocol):
     observers: list[Observer]
     t_us: int  # simulated time
     step_us: int
+
+    @property
+    def agent(self) -> Agent | None:
+        """What decides, if anything does."""
 
     @property
     def state(self) -> FleetState:

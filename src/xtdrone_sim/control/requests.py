@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core.contracts import GoalTaker
 from xtdrone_core.errors import failure
 from xtdrone_core.runs import parent
 from xtdrone_core.runs.control_link import ControlServer, pack
@@ -46,8 +47,10 @@ class ControlRequests:
         self.handlers: dict[str, Handler] = {
             "disturb": self._disturb,
             "event": self._event,
+            "goal": self._goal,
             "health": self._health,
             "load": self._load,
+            "navigation": self._navigation,
             "pause": self._pause,
             "race": self._race,
             "reset": self._reset,
@@ -167,6 +170,26 @@ class ControlRequests:
         if race is None:
             raise ControlError("there is no race: start the simulation with --track NAME")
         return {"t_us": self._simulation.t_us, **race.status()}
+
+    def _goal(self, request: Request) -> Answer:
+        goal = request.get("goal")
+        if (
+            not isinstance(goal, list)
+            or len(goal) != 3
+            or not all(isinstance(x, (int, float)) and math.isfinite(x) for x in goal)
+        ):
+            raise ControlError(f"goal {goal!r:.60} is not allowed: give [x, y, z] in metres")
+        self._taker().take_goal([float(x) for x in goal])
+        return {"t_us": self._simulation.t_us}
+
+    def _navigation(self, request: Request) -> Answer:
+        return {"t_us": self._simulation.t_us, **self._taker().navigation()}
+
+    def _taker(self) -> GoalTaker:
+        agent = self._simulation.agent
+        if not isinstance(agent, GoalTaker):
+            raise ControlError("this flight takes no goals: start one with `xtdrone fly goals`")
+        return agent
 
     def _sensors(self, request: Request) -> Answer:
         for_s = request.get("for_s", math.inf)

@@ -103,8 +103,9 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             instance: Number of the simulation instance.
 
         Raises:
-            EngineError: MuJoCo cannot compile the scene.
+            EngineError: MuJoCo cannot compile the scene, or it does not fit into memory.
         """
+        scene.refuse_too_many(models)
         self._world = world
         self.specs, self.models = tuple(specs), tuple(models)
         self._fleet = FleetModel.of(self.models)

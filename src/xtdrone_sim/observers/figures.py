@@ -11,6 +11,7 @@ import numpy as np
 from xtdrone_core import FleetState, Scenario, SensorBatch, command, registry
 from xtdrone_core.contracts import Autopilot, Observer, Telemetered
 from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_dynamics.compiled import njit
 
 from .crashes import CrashMonitor
@@ -124,6 +125,8 @@ class Flown(Protocol):
     console: Console
     race: LapTimer | None
     autopilot: Autopilot
+    log_gaps: LogGaps
+    ended: str  # finished, stopped (by a signal or a station), or failed: and why
 
     @property
     def landed(self) -> np.ndarray:
@@ -182,6 +185,7 @@ def closing_lines(simulation: Flown) -> list[str]:
             f"{simulation.t_us * 1e-6:.1f} s, {simulation.real_time_factor():.2f} x real time",
         )
     ]
+    rows += [("ended", "stopped by you, or by a station")] * (simulation.ended == "stopped")
     rows += [
         ("reached", f"{reached} of {asked} {what}")
         for what, (reached, asked) in simulation.reached.items()
@@ -215,6 +219,7 @@ def closing_lines(simulation: Flown) -> list[str]:
         )
     console = simulation.console
     rows.append(("warnings", _warnings(console)))
+    rows += _incomplete_logs(simulation.log_gaps)
     if simulation.folder is not None:
         shown = commands_that_show(run_folder.latest(simulation.scenario.instance))
         rows += [("shown by", shown)] * bool(shown)
@@ -234,6 +239,14 @@ def _warnings(console: Console) -> str:
     more = f", the first: {console.remarks[0]}" if len(console.remarks) > 1 else ""
     what = more or f": {console.remarks[0]}"
     return f"{flown} in flight; {len(console.remarks)} about files{what}"
+
+
+def _incomplete_logs(log_gaps: LogGaps) -> list[tuple[str, str]]:
+    """The line of logs that lack something, as those of a full disk do."""
+    if not (gaps := log_gaps.table()):
+        return []
+    first = f"{gaps[0]['log']}: {gaps[0]['reason']}"
+    return [("incomplete logs", f"{len(gaps)}, the first {first}; log_gaps in summary.json")]
 
 
 def commands_that_show(run: str) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import mujoco
 import numpy as np
+import psutil
 
 from sensor_models.rendered_sensor import has_cameras
 from xtdrone_core import Body, SensorBlock, Vehicle, VehicleSpec
@@ -27,6 +28,8 @@ _ACTOR = "actor/"  # prefix of the names of actors' bodies
 _NEAR = 6.0  # distance from an actor's frame within which it may touch something [m]
 _COARSE_US = 100_000  # between two moves of an actor that nothing is near
 _STIFF = 0.9999  # MuJoCo's largest constraint impedance, for joints that follow targets
+_ARENA_BYTES = 43.0  # MuJoCo's arena by the square of the degrees of freedom, measured
+_ALWAYS_FIT = 500  # vehicles, with 0.4 GB
 _LIGHTS = {
     "directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
     "point": mujoco.mjtLightType.mjLIGHT_POINT,
@@ -111,6 +114,24 @@ def build(
         return scene.compile()
     except (ValueError, mujoco.FatalError) as error:
         raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
+
+
+def refuse_too_many(models: Sequence[Vehicle]) -> None:
+    """Checks before the scene is built that MuJoCo's arena fits, which grows with the square.
+
+    Raises:
+        EngineError: Too many vehicles; it says how many fit.
+    """
+    if len(models) <= _ALWAYS_FIT:
+        return
+    freedoms = sum(6 + len(model.joints) for model in models) / len(models)
+    memory = psutil.virtual_memory().total + psutil.swap_memory().total
+    most = int(math.sqrt(memory / _ARENA_BYTES) / freedoms)
+    if len(models) > most:
+        raise EngineError(
+            f"{len(models)} vehicles do not fit into one world of this machine: with its "
+            f"{memory / 1e9:.0f} GB at most {most} do; fly that many, or more by 'xtdrone batch'"
+        )
 
 
 class Actors:

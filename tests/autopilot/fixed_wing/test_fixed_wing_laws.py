@@ -151,6 +151,7 @@ def test_level_flight_at_trim_stays(wing, params):
     np.testing.assert_allclose(rows[-1, 3], params.FW_THR_TRIM, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_climb_has_its_rate_and_keeps_the_airspeed(wing, params):
     rows = fly(wing, params, demand(params, 170.0), 100.0)
     rates = np.diff(rows[:, 0]) / 0.02

@@ -123,11 +123,11 @@ def fly_plan(f):
 @pytest.mark.parametrize(
     "kind, wind",
     [
-        ("standard_vtol", GUSTS),
-        ("tailsitter", GUSTS),
+        ("tailsitter", GUSTS),  # the others change over, return and land in the next tests
         *(
             pytest.param(kind, wind, marks=pytest.mark.long)
             for kind, wind in (
+                ("standard_vtol", GUSTS),
                 ("standard_vtol", ""),
                 ("tailsitter", ""),
                 ("tiltrotor", ""),
@@ -339,7 +339,7 @@ def test_it_changes_over_in_manual_modes(aloft, mode):
         ),
         ("standard_vtol", "height", {"VT_FW_MIN_ALT": 60.0}, "minimum altitude"),
         ("standard_vtol", "roll", {"VT_FW_QC_R": 15}, "maximum roll"),
-        ("standard_vtol", "command", {}, "external command"),
+        pytest.param("standard_vtol", "command", {}, "external command", marks=pytest.mark.long),
         ("tailsitter", "command", {}, "external command"),
         pytest.param("tiltrotor", "command", {}, "external command", marks=pytest.mark.long),
     ],

@@ -169,6 +169,52 @@ def filter_acceleration(block: np.ndarray, gain: float) -> None:
         block[FILTERED + k] += gain * (block[ACC + k] - block[FILTERED + k])
 
 
+@njit
+def wanted_velocity(
+    block: np.ndarray,
+    k: int,
+    at_position: float,
+    gains: tuple[float, float],
+    limits: tuple[float, float, float],
+) -> tuple[float, float, float]:
+    """Returns the velocity set-point of a lane [m/s].
+
+    Args:
+        block: The scratch.
+        k: The lane.
+        at_position: 1 for an action of positions, 0 for one of velocities.
+        gains: Of the position loop, horizontal and vertical [1/s].
+        limits: Largest horizontal speed, climb and sink [m/s].
+    """
+    at_velocity = 1.0 - at_position
+    gx, gy, gh = block[ACTION + k], block[ACTION + L + k], block[ACTION + 2 * L + k]
+    wx = at_velocity * gx + at_position * gains[0] * (gx - block[POS + k])
+    wy = at_velocity * gy + at_position * gains[0] * (gy - block[POS + L + k])
+    wz = at_velocity * gh + at_position * gains[1] * (gh - block[POS + 2 * L + k])
+    wx, wy = limit_norm2(wx, wy, limits[0])
+    return wx, wy, min(max(wz, -limits[2]), limits[1])
+
+
+@njit
+def point(
+    block: np.ndarray,
+    k: int,
+    x: float,
+    y: float,
+    z: float,
+    size: float,
+    at_position: float,
+    dt: float,
+) -> None:
+    """Writes the attitude set-point of a lane for a thrust (x, y, z) of a size, and its heading."""
+    yaw_rate = (1.0 - at_position) * block[ACTION + 3 * L + k]
+    cy, sy = rotate_heading(block[HEADING + k], block[HEADING + L + k], yaw_rate * dt)
+    qx, qy, qz, qw = axes_quat(x / size, y / size, z / size, cy, sy)
+    block[HEADING + k], block[HEADING + L + k], block[SP_YAW_RATE + k] = cy, sy, yaw_rate
+    block[SP_QUAT + k], block[SP_QUAT + L + k] = qx, qy
+    block[SP_QUAT + 2 * L + k], block[SP_QUAT + 3 * L + k] = qz, qw
+
+
 @LaneLoop
 def control_position(block: np.ndarray, vehicle: np.ndarray, at_position: float, dt: float) -> None:
     """Position and velocity loop of the flight stack: attitude set-point and SP_WRENCH thrust.
@@ -190,22 +236,11 @@ def control_position(block: np.ndarray, vehicle: np.ndarray, at_position: float,
         vehicle[XY_I],
         vehicle[Z_I],
     )
-    gxy, gz, vel_max, climb_max, sink_max = (
-        vehicle[POS_XY_P],
-        vehicle[POS_Z_P],
-        vehicle[XY_MAX],
-        vehicle[CLIMB_MAX],
-        vehicle[SINK_MAX],
-    )
+    gains = vehicle[POS_XY_P], vehicle[POS_Z_P]
+    limits = vehicle[XY_MAX], vehicle[CLIMB_MAX], vehicle[SINK_MAX]
     c0, c1, c2 = vehicle[POLY], vehicle[POLY + 1], vehicle[POLY + 2]
-    at_velocity = 1.0 - at_position
     for k in range(L):
-        gx, gy, gh = block[ACTION + k], block[ACTION + L + k], block[ACTION + 2 * L + k]
-        wx = at_velocity * gx + at_position * gxy * (gx - block[POS + k])
-        wy = at_velocity * gy + at_position * gxy * (gy - block[POS + L + k])
-        wz = at_velocity * gh + at_position * gz * (gh - block[POS + 2 * L + k])
-        wx, wy = limit_norm2(wx, wy, vel_max)
-        wz = min(max(wz, -sink_max), climb_max)
+        wx, wy, wz = wanted_velocity(block, k, at_position, gains, limits)
         sx, sy = block[VEL_INTEGRAL + k], block[VEL_INTEGRAL + L + k]
         sz = min(max(block[VEL_INTEGRAL + 2 * L + k], -GRAVITY), GRAVITY)
         ex, ey, ez = wx - block[VEL + k], wy - block[VEL + L + k], wz - block[VEL + 2 * L + k]
@@ -221,14 +256,9 @@ def control_position(block: np.ndarray, vehicle: np.ndarray, at_position: float,
             sy + ixy * ey * dt,
         )
         block[VEL_INTEGRAL + 2 * L + k] = sz + iz * ez * dt
-        yaw_rate = at_velocity * block[ACTION + 3 * L + k]
-        cy, sy = rotate_heading(block[HEADING + k], block[HEADING + L + k], yaw_rate * dt)
         thrust = math.sqrt(tx * tx + ty * ty + tz * tz)
-        qx, qy, qz, qw = axes_quat(tx / thrust, ty / thrust, tz / thrust, cy, sy)
-        block[HEADING + k], block[HEADING + L + k], block[SP_YAW_RATE + k] = cy, sy, yaw_rate
+        point(block, k, tx, ty, tz, thrust, at_position, dt)
         block[SP_WRENCH + k] = c0 + thrust * (c1 + thrust * c2)
-        block[SP_QUAT + k], block[SP_QUAT + L + k] = qx, qy
-        block[SP_QUAT + 2 * L + k], block[SP_QUAT + 3 * L + k] = qz, qw
 
 
 @LaneLoop

@@ -15,6 +15,7 @@ from xtdrone_dynamics.lanes import flush_denormals, kernel_in_lanes
 
 from ...arrays import BatchState, Variation
 from ...levels import AT_ACTUATOR, AT_POSITION, AT_RATES, AT_VELOCITY
+from ..control import CASCADE, GEOMETRIC, INDI
 from .control import (
     begin_mix,
     control_attitude,
@@ -28,6 +29,7 @@ from .control import (
     mix_yaw,
 )
 from .dynamics import accelerations, add_rotor, advance_poses, advance_velocities, begin_forces
+from .indi import control_force, control_torque, measure
 from .layout import (
     AREAS,
     DRAG,
@@ -54,7 +56,7 @@ def _command(
     rotor_params: np.ndarray,
     rotors: int,
     level: int,
-    geometric: bool,
+    controller: int,
     max_thrust: float,
     velocity_loop_due: bool,
     dt: float,
@@ -62,16 +64,24 @@ def _command(
 ) -> None:
     """Computes the commands of the rotors from the actions in the scratch."""
     at_position = 1.0 if level == AT_POSITION else 0.0
-    if geometric and level >= AT_VELOCITY:
+    if controller == INDI:
+        measure(block, rotor_block, vehicle, rotor_params, rotors, dt)
+    if controller == GEOMETRIC and level >= AT_VELOCITY:
         control_geometric(block, vehicle, at_position, dt)
     else:
-        if level >= AT_VELOCITY:
+        if level >= AT_VELOCITY and controller == CASCADE:
             filter_acceleration(block, dt / (FILTER_S + dt))
-            if velocity_loop_due:
+        if level >= AT_VELOCITY and velocity_loop_due:
+            if controller == INDI:
+                control_force(block, vehicle, at_position, loop_s)
+            else:
                 control_position(block, vehicle, at_position, loop_s)
         if level != AT_RATES:
             control_attitude(block, vehicle)
-        control_rates(block, vehicle, dt)
+        if controller == INDI:
+            control_torque(block, vehicle)
+        else:
+            control_rates(block, vehicle, dt)
     begin_mix(block)
     for r in range(0, rotors, GROUP):
         mix_tilt(block, rotor_block[r : r + GROUP], rotor_params[r : r + GROUP])
@@ -89,9 +99,10 @@ def fly(
     state: BatchState,
     variation: Variation,
     memory: np.ndarray,
+    indi: np.ndarray,
     action: np.ndarray,
     level: int,
-    geometric: bool,
+    controller: int,
     dt: float,
     loop_s: float,
     t_us: int,
@@ -105,10 +116,10 @@ def fly(
         i: Index of a vehicle of their type in its environment.
         rows: (M,) uint64, indices of the vehicles in the flat batch.
         state, variation: BatchState and Variation of flat arrays, see flat().
-        memory: Flat memory of the LoopState.
+        memory, indi: Flat memory of the LoopState, and that of INDI.
         action: Flat (N, K).
         level: One of the AT_ constants.
-        geometric: Whether geometric control flies them.
+        controller: CASCADE, GEOMETRIC or INDI, which flies them.
         dt, loop_s: Length of a sub-step and of a step of the velocity loop [s], in the type of
             the lanes.
         t_us: Simulated time at the start [us].
@@ -131,9 +142,10 @@ def fly(
             state,
             variation,
             memory,
+            indi,
             action,
             level,
-            geometric,
+            controller,
             dt,
             loop_s,
             t_us,
@@ -153,9 +165,10 @@ def fly_block(
     state: BatchState,
     variation: Variation,
     memory: np.ndarray,
+    indi: np.ndarray,
     action: np.ndarray,
     level: int,
-    geometric: bool,
+    controller: int,
     dt: float,
     loop_s: float,
     t_us: int,
@@ -169,8 +182,8 @@ def fly_block(
         vehicle, rotor_params: (CONSTANTS,) and (A, ROTOR_CONSTANTS) of their type.
         rotors: Number of rotors.
         rows: (M,) with M up to L.
-        state, variation, memory, action, level, geometric, dt, loop_s, t_us, dt_us, sub_steps: See
-            fly().
+        state, variation, memory, indi, action, level, controller, dt, loop_s, t_us, dt_us,
+            sub_steps: See fly().
     """
     max_thrust = rotor_params[0, R_MAX_THRUST]
     for r in range(rotors):
@@ -182,12 +195,13 @@ def fly_block(
         state,
         variation,
         memory,
+        indi,
         action,
         vehicle[POLY : POLY + 3],
         rotors,
         width,
         level,
-        geometric,
+        controller,
         rows,
     )
     for s in range(sub_steps):
@@ -199,7 +213,7 @@ def fly_block(
                 rotor_params,
                 rotors,
                 level,
-                geometric,
+                controller,
                 max_thrust,
                 (t_us + s * dt_us) % LOOP_US == 0,
                 dt,
@@ -219,9 +233,9 @@ def fly_block(
             add_rotor(block, rotor_block[r], rotor_params[r])
         advance_velocities(block, vehicle, dt)
         advance_poses(block, dt)
-        if level >= AT_VELOCITY and not geometric:
+        if controller == INDI or (level >= AT_VELOCITY and controller == CASCADE):
             accelerations(block, dt)
-    store_block(block, rotor_block, state, memory, rotors, width, level, geometric, rows, dt)
+    store_block(block, rotor_block, state, memory, indi, rotors, width, level, controller, rows, dt)
 
 
 FLY = {real: kernel_in_lanes(fly, real) for real in (np.float32, np.float64)}

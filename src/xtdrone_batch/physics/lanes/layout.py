@@ -15,8 +15,11 @@ from xtdrone_autopilot.navigation.navigator import ACC_FILTER_S
 from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import ROTOR
 from xtdrone_core.vehicle import KINDS
+from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import rotor
 from xtdrone_dynamics.lanes import LANES
+from xtdrone_guidance.force import MIN_LIFT, velocity_gains
+from xtdrone_guidance.indi.rate_control import MAX_DISTURBANCE
 
 from ...levels import AT_ACTUATOR
 from .. import control
@@ -54,9 +57,11 @@ HEADING, VEL_INTEGRAL, FILTERED, SP_QUAT, SP_YAW_RATE, INTEGRAL, SP_WRENCH = (
 )
 # SP_WRENCH: thrust [N], and torque [N m] in the next rows.
 LOW, HIGH, SPAN, FRACTION, ACC, SP_RATES = 53 * L, 54 * L, 55 * L, 56 * L, 57 * L, 60 * L
-ROWS = 63 * L
-# Rows of each rotor: speed [rad/s], thrust [N] or command, factor on its forces.
-SPEED, THRUST, RATIO, ROTOR_ROWS = 0, L, 2 * L, 3 * L
+# Memory of INDI: last body rates, first and second poles of force [N] and torque [N m].
+LAST_RATE, POLE, DISTURBANCE, ROWS = 63 * L, 66 * L, 72 * L, 78 * L
+# Rows of each rotor: speed [rad/s], thrust [N] or command, factor on its forces, and the speed that
+# INDI expects.
+SPEED, THRUST, RATIO, EXPECTED, ROTOR_ROWS = 0, L, 2 * L, 3 * L, 4 * L
 
 # Columns of the constants of a vehicle.
 MASS, INERTIA, INVERSE, G, DRAG, AREAS, GAINS, POLY = 0, 1, 7, 13, 14, 17, 20, 29
@@ -82,7 +87,9 @@ MASS, INERTIA, INVERSE, G, DRAG, AREAS, GAINS, POLY = 0, 1, 7, 13, 14, 17, 20, 2
     WEIGHT,
     LIMITS,
 ) = (*range(32, 49), 51, 52)
-CONSTANTS = 55
+# Columns of those of INDI: gains of the filters of force and torque, largest torque that is taken
+# off, gains of velocity, least and largest force.
+FILTER_GAINS, TORQUE_LIMITS, VELOCITY_GAINS, LOWEST, HIGHEST, CONSTANTS = 55, 57, 60, 62, 63, 64
 FILTER_S = ACC_FILTER_S
 # Columns of the constants of a rotor. The mixer takes GROUP rotors at a time; those that a
 # vehicle lacks do nothing.
@@ -102,8 +109,9 @@ GROUP = 4
     R_MAX_SPEED,
     R_MIX,
     R_MAX_THRUST,
-) = 0, 3, 6, 7, 8, 9, 10, 11, 14, 17, 18, 19, 20, 24
-ROTOR_CONSTANTS = 25
+    R_EFFECT,  # force along z and torque of its thrust
+) = 0, 3, 6, 7, 8, 9, 10, 11, 14, 17, 18, 19, 20, 24, 25
+ROTOR_CONSTANTS = 29
 
 
 class LaneModel(NamedTuple):
@@ -137,6 +145,7 @@ def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real:
             rate_gains(loops.status[i], loops.parameters[i])
         )
         _fill_loops(constants, loops.status[i], loops.parameters[i])
+        _fill_indi(constants, loops, i)
         constants[POLY : POLY + 3] = loops.status[i]["thrust_poly"]
         for r in range(model.vehicle["rotors"][i]):
             actuator, row = model.actuator[i, r], rotors[i, r]
@@ -156,6 +165,7 @@ def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real:
             row[R_DOWN : R_DOWN + 3] = rotor.lag_factors(actuator["time_constant_down"], dt)
             row[R_MIX : R_MIX + 4] = loops.allocation.mixer[i, r, 2:]
             row[R_MAX_THRUST] = loops.allocation.t_max[i, r]
+            row[R_EFFECT : R_EFFECT + 4] = loops.indi_model.columns[i, 2:, r]
     return LaneModel(fits, vehicle, rotors, model.vehicle["rotors"].astype(np.int64))
 
 
@@ -188,6 +198,18 @@ def _fill_loops(constants: np.ndarray, status: np.void, params: np.void) -> None
     )
 
 
+def _fill_indi(constants: np.ndarray, loops: Loops, i: int) -> None:
+    """Constants of the loops of INDI."""
+    status, params = loops.status[i], loops.parameters[i]
+    constants[FILTER_GAINS : FILTER_GAINS + 2] = loops.indi_model.gains[i]
+    constants[TORQUE_LIMITS : TORQUE_LIMITS + 3] = (
+        MAX_DISTURBANCE * np.diagonal(status["inertia"]) * status["turn_max"]
+    )
+    constants[VELOCITY_GAINS : VELOCITY_GAINS + 2] = velocity_gains(params)
+    constants[LOWEST] = MIN_LIFT * status["mass"] * GRAVITY
+    constants[HIGHEST] = params["MPC_THR_MAX"] * status["thrust_max"]
+
+
 def _fits(model: FleetModel, loops: Loops, i: int) -> bool:
     """Whether a vehicle is a multirotor of one body without further effects."""
     vehicle, effects = model.vehicles[i], model.effects[i]
@@ -214,8 +236,7 @@ def _fits(model: FleetModel, loops: Loops, i: int) -> bool:
     )
     params, status = loops.parameters[i], loops.status[i]
     mixed = loops.level == AT_ACTUATOR or (
-        not loops.indi
-        and not loops.allocation.vectored[i]
+        not loops.allocation.vectored[i]
         and not status["fully_actuated"]
         and params["MC_AIRMODE"] == 0
         and params["MPC_ACC_DECOUPLE"] != 0

@@ -9,16 +9,20 @@ from xtdrone_dynamics.lanes import LaneLoop
 
 from ...arrays import BatchState, Variation
 from ...levels import AT_ACTUATOR, AT_ATTITUDE, AT_POSITION, AT_RATES, AT_VELOCITY
-from ..control import FREE_YAW, IN_LANES, MEMORY_SIZE, RATE_INTEGRAL
+from ..control import CASCADE, FREE_YAW, GEOMETRIC, IN_LANES, INDI, MEMORY_SIZE, RATE_INTEGRAL
+from ..indi import ACTUATORS, FILTERS, RATE as RATES
 from .dynamics import accelerations
 from .layout import (
     ACC,
     ACTION,
+    EXPECTED,
     FOUR,
     HEADING,
     INTEGRAL,
+    LAST_RATE,
     MEMORY,
     ONE,
+    POLE,
     POS,
     QUAT,
     RATE,
@@ -187,18 +191,65 @@ def _limit_commands(rotor_block: np.ndarray) -> None:
         rotor_block[THRUST + k] = min(max(rotor_block[THRUST + k], 0.0), 1.0)
 
 
+@njit
+def _load_indi(
+    block: np.ndarray,
+    rotor_block: np.ndarray,
+    indi: np.ndarray,
+    rotors: int,
+    width: int,
+    rows: np.ndarray,
+) -> None:
+    """Loads the memory of INDI."""
+    wide = ACTUATORS + 3 * width
+    for a in range(3):
+        out = block[LAST_RATE + a * L : LAST_RATE + (a + 1) * L]
+        _gather(out, indi[RATES + a :], rows, wide)
+    for a in range(12):
+        _gather(block[POLE + a * L : POLE + (a + 1) * L], indi[FILTERS + a :], rows, wide)
+    for r in range(rotors):
+        expected = rotor_block[r, EXPECTED : EXPECTED + L]
+        _gather(expected, indi[ACTUATORS + r :], rows, wide)
+        commands = rotor_block[r, THRUST : THRUST + L]
+        _gather(commands, indi[ACTUATORS + 2 * width + r :], rows, wide)
+
+
+@njit
+def _store_indi(
+    block: np.ndarray,
+    rotor_block: np.ndarray,
+    indi: np.ndarray,
+    rotors: int,
+    width: int,
+    rows: np.ndarray,
+) -> None:
+    """Writes back what _load_indi() reads."""
+    wide = ACTUATORS + 3 * width
+    for a in range(3):
+        lanes = block[LAST_RATE + a * L : LAST_RATE + (a + 1) * L]
+        _scatter(lanes, indi[RATES + a :], rows, wide)
+    for a in range(12):
+        _scatter(block[POLE + a * L : POLE + (a + 1) * L], indi[FILTERS + a :], rows, wide)
+    for r in range(rotors):
+        expected = rotor_block[r, EXPECTED : EXPECTED + L]
+        _scatter(expected, indi[ACTUATORS + r :], rows, wide)
+        commands = rotor_block[r, THRUST : THRUST + L]
+        _scatter(commands, indi[ACTUATORS + 2 * width + r :], rows, wide)
+
+
 def load_block(
     block: np.ndarray,
     rotor_block: np.ndarray,
     state: BatchState,
     variation: Variation,
     memory: np.ndarray,
+    indi: np.ndarray,
     action: np.ndarray,
     poly: np.ndarray,
     rotors: int,
     width: int,
     level: int,
-    geometric: bool,
+    controller: int,
     rows: np.ndarray,
 ) -> None:
     """Loads a block of vehicles into the scratch."""
@@ -216,6 +267,9 @@ def load_block(
             _limit_commands(rotor_block[r])
     if level == AT_ACTUATOR:
         return
+    if controller == INDI:
+        _gather3(block[ACC : ACC + 3 * L], state.acc, rows)
+        _load_indi(block, rotor_block, indi, rotors, width, rows)
     if level < AT_VELOCITY:
         for a in range(3):
             _gather(
@@ -239,7 +293,7 @@ def load_block(
         _gather4(block[ACTION : ACTION + 4 * L], action, rows)
         _load_memory(block[MEMORY : MEMORY + IN_LANES * L], memory, rows)
         _headings(block, level)
-        if not geometric:
+        if controller == CASCADE:
             _gather3(block[ACC : ACC + 3 * L], state.acc, rows)
 
 
@@ -248,10 +302,11 @@ def store_block(
     rotor_block: np.ndarray,
     state: BatchState,
     memory: np.ndarray,
+    indi: np.ndarray,
     rotors: int,
     width: int,
     level: int,
-    geometric: bool,
+    controller: int,
     rows: np.ndarray,
     dt: float,
 ) -> None:
@@ -267,6 +322,8 @@ def store_block(
         _scatter(rotor_block[r, SPEED : SPEED + L], state.actuator[r:], rows, width)
     if level == AT_ACTUATOR:
         return
+    if controller == INDI:
+        _store_indi(block, rotor_block, indi, rotors, width, rows)
     if level < AT_VELOCITY:
         for a in range(3):
             _scatter(
@@ -277,5 +334,5 @@ def store_block(
             )
     else:
         _store_memory(block[MEMORY : MEMORY + IN_LANES * L], memory, rows)
-        if level == AT_VELOCITY and not geometric:
+        if level == AT_VELOCITY and controller != GEOMETRIC:
             _store_yaw(block, memory, rows)

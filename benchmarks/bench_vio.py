@@ -1,0 +1,179 @@
+"""Our own visual-inertial and stereo odometry on recorded flights: errors, start, processor time.
+
+    xtdrone slam record --world indoor --name indoor
+    python benchmarks/bench_vio.py indoor                   # whole, from the hover after the climb
+    python benchmarks/bench_vio.py indoor --begin 10 20 30  # begun in the middle of the flight
+    python benchmarks/bench_vio.py indoor --black 20:22     # no light in between
+
+The systems run in this process, so that the times are theirs alone: NumPy, Numba and OpenCV on one
+core.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import results
+from scipy.spatial.transform import Rotation
+
+from xtdrone_core import plot_style
+from xtdrone_slam.datasets import dataset, formats
+from xtdrone_slam.datasets.calibration import Calibration
+from xtdrone_slam.evaluation.metrics import evaluate
+from xtdrone_slam.inertial.odometry import Settings, VisualInertialOdometry
+from xtdrone_slam.systems.klt import odometry as klt
+
+_WARM = 5  # pairs before the times count, in which kernels are compiled
+_BEFORE_US = 200_000  # readings before the first pair that the system gets [us]
+
+
+class Stereo:
+    """The stereo odometry klt, which takes no readings, with the functions of the filter's."""
+
+    started = "images"
+
+    def __init__(self, stereo: Calibration) -> None:
+        """Begins at the first pair."""
+        self._odometry = klt.Odometry(stereo)
+
+    def imu(self, *_: object) -> None:
+        """Does without."""
+
+    def images(
+        self, _: float, left: np.ndarray, right: np.ndarray
+    ) -> tuple[np.ndarray | None, int]:
+        """Takes a pair; returns the pose (4, 4), or None, and the number of points."""
+        return self._odometry.step(left, right)
+
+
+SYSTEMS = {
+    "msckf": lambda stereo: VisualInertialOdometry(stereo, Settings.of(2)),
+    "msckf_mono": lambda stereo: VisualInertialOdometry(stereo, Settings.of(1)),
+    "klt": Stereo,
+}
+
+
+class Played:
+    """A recording, played to a system from a time on.
+
+    Attributes:
+        poses: (T, 8) as in a TUM file.
+        seconds: Processor time of each pair [s].
+        lost: Pairs without a pose after the start.
+        begun_s: Time from the first pair to the first pose [s].
+        how: How it started: rest, flight, images, or "" if it did not.
+    """
+
+    def __init__(
+        self,
+        recording: dataset.Dataset,
+        system: str,
+        begin: float = 0.0,
+        black: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        """Plays it to the end.
+
+        Args:
+            recording: The dataset.
+            system: A name of SYSTEMS.
+            begin: Time of the first pair that the system gets, from that of the recording [s].
+            black: Begin and end of the time in which the images are black, likewise [s].
+        """
+        odometry = SYSTEMS[system](recording.calibration)
+        times, readings = recording.times_us, recording.imu()
+        first = int(np.searchsorted(times, times[0] + 1e6 * begin))
+        done = int(np.searchsorted(readings[:, 0], times[first] - _BEFORE_US))
+        poses, self.lost, self.seconds = [], 0, []
+        for index in range(first, len(times)):
+            t_us = times[index]
+            while done < len(readings) and readings[done, 0] <= t_us:
+                odometry.imu(readings[done, 0] * 1e-6, readings[done, 1:4], readings[done, 4:])
+                done += 1
+            left, right = recording.pair(index)
+            if black[0] <= 1e-6 * (t_us - times[0]) < black[1]:
+                left, right = np.zeros_like(left), np.zeros_like(right)
+            before = time.process_time()
+            pose, _ = odometry.images(t_us * 1e-6, left, right)
+            self.seconds.append(time.process_time() - before)
+            if pose is not None:
+                attitude = Rotation.from_matrix(pose[:3, :3]).as_quat()
+                poses.append([t_us * 1e-6, *pose[:3, 3], *attitude])
+            self.lost += pose is None and bool(poses)
+        self.poses, self.how = np.array(poses), odometry.started
+        self.begun_s = self.poses[0, 0] - 1e-6 * times[first] if len(poses) else np.inf
+        results.Work().count("pairs", len(self.seconds), len(times) - first)
+
+
+def row(name: str, recording: dataset.Dataset, played: Played, system: str) -> str:
+    """Returns a row of the table."""
+    median, most = 1e3 * np.percentile(played.seconds[_WARM:], [50, 95])
+    if len(played.poses) < 2:
+        return f"| {name} | {system} | no start | | | | | | {median:.0f} | {most:.0f} |"
+    with tempfile.TemporaryDirectory() as folder:
+        estimate = Path(folder) / "estimate.tum"
+        formats.write_tum(estimate, played.poses)
+        found = evaluate(estimate, recording.folder / "groundtruth.tum").statistics
+    truth = recording.truth()
+    flown = truth[truth[:, 0] >= played.poses[0, 0], 1:4]
+    way = np.linalg.norm(np.diff(flown, axis=0), axis=1).sum()
+    error, turn = (found[f"ape_{what}"]["rmse"] for what in ("translation", "rotation"))
+    return (
+        f"| {name} | {system} | {played.how}, {played.begun_s:.2f} s | {played.lost} | {way:.1f} | "
+        f"{error:.3f} | "
+        f"{100 * error / way:.2f} | {turn:.2f} | {median:.0f} | {most:.0f} |"
+    )
+
+
+def draw(
+    recording: dataset.Dataset, played: Played, black: tuple[float, float], path: Path
+) -> None:
+    """Draws the error of the position over time, aligned at the first pose."""
+    truth = recording.truth()
+    places = [np.interp(played.poses[:, 0], truth[:, 0], truth[:, k]) for k in (1, 2, 3)]
+    at = int(np.searchsorted(truth[:, 0], played.poses[0, 0]))
+    turn = Rotation.from_quat(truth[at, 4:]) * Rotation.from_quat(played.poses[0, 4:]).inv()
+    moved = turn.apply(played.poses[:, 1:4] - played.poses[0, 1:4])
+    error = np.linalg.norm(np.column_stack(places) - truth[at, 1:4] - moved, axis=1)
+    figure = plot_style.figure(9.0, 3.5, "Error of the position from the first pose on")
+    axes = figure.add_subplot()
+    begin = recording.times_us[0] * 1e-6
+    axes.plot(played.poses[:, 0] - begin, error, color=plot_style.series(0))
+    if black[1] > black[0]:
+        axes.axvspan(*black, color="0.8", label="black images")
+        axes.legend()
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel("error [m]")
+    plot_style.save(figure, path)
+
+
+def main() -> None:
+    """Prints a row for each flight, system and begin."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("flights", nargs="+", metavar="RUN", help="runs of slam record")
+    add("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="(all of them)")
+    add("--begin", nargs="+", type=float, default=[0.0], metavar="S", help="of the playback (0)")
+    add("--black", default="0:0", metavar="S:S", help="begin and end of black images")
+    add("--picture", type=Path, metavar="FILE", help="draw the error of the last row there")
+    args = parser.parse_args()
+    first, last = map(float, args.black.split(":"))
+    columns = "flight", "system", "start", "lost", "way [m]", "APE [m]", "APE [%]", "APE [deg]"
+    print("| " + " | ".join((*columns, "pair [ms]", "95 %")) + " |")
+    print("|" + "---|" * 10)
+    for name in args.flights:
+        recording = dataset.Dataset(dataset.find(name))
+        for system in args.systems:
+            for begin in args.begin:
+                played = Played(recording, system, begin, (first, last))
+                label = name + (f" from {begin:g} s" if begin else "")
+                label += f", black {args.black} s" if last > first else ""
+                print(row(label, recording, played, system), flush=True)
+    if args.picture:
+        plot_style.load()
+        draw(recording, played, (first, last), args.picture)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Track-v0: fly through gates that turn sharply, as those of a race track, by rates and thrust.
+
+As Racing-v0, of which it has goal, observation and reward. The gates are drawn anew in each
+episode, closer, with sharper turns and openings of 1 to 3 m, and have no frames: what is beside an
+opening has missed it. On a race track the same policy flies the track's gates.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from sensor_models.streams import next_uniform
+from xtdrone_dynamics.compiled import njit
+
+from ..task import RewardArrays
+from . import racing
+from .racing import GATE, GATES
+
+DISTANCES = 3.0, 11.0  # from a gate to the next one [m]
+BEARING, TURN = 0.7, 1.1  # largest from a gate's direction to the next one, and on to that one's
+CLIMB = 0.15  # largest of the way to the next gate
+HEIGHTS = 1.5, 6.0  # [m]
+OPENINGS = 0.5, 1.5  # half the side of an opening, for the middle of the vehicle [m]
+
+
+@njit
+def _between(stream: np.ndarray, low: float, high: float) -> float:
+    """Draws a number."""
+    fraction = next_uniform(stream)
+    return low + fraction * (high - low)
+
+
+@njit(nogil=True)
+def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray) -> None:
+    """Draws the gates of new episodes, from the vehicle on; see Task."""
+    for e in which:
+        for i in range(arrays.goal.shape[1]):
+            pos, stream = arrays.state.pos[e, i], streams[e]
+            x, y, z = pos[0], pos[1], pos[2]
+            yaw = _between(stream, -math.pi, math.pi)
+            for n in range(GATES):
+                goal = arrays.goal[e, i, GATE * n : GATE * (n + 1)]
+                way = _between(stream, DISTANCES[0], DISTANCES[1])
+                bearing = yaw + _between(stream, -BEARING, BEARING)
+                yaw = bearing + _between(stream, -TURN, TURN)
+                x, y = x + way * math.cos(bearing), y + way * math.sin(bearing)
+                climb = way * _between(stream, -CLIMB, CLIMB)
+                z = min(max(z + climb, HEIGHTS[0]), HEIGHTS[1])
+                goal[0], goal[1], goal[2] = x, y, z
+                goal[3], goal[4], goal[5] = math.cos(yaw), math.sin(yaw), 0.0
+                goal[6] = goal[7] = _between(stream, OPENINGS[0], OPENINGS[1])
+
+
+TASK = dataclasses.replace(
+    racing.TASK,
+    name="Track-v0",
+    text="fly through gates with sharp turns in their order, as on a race track",
+    success="all gates passed",
+    world=None,
+    begin=begin,
+)

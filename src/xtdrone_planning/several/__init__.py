@@ -1,0 +1,1 @@
+"""Several vehicles at once: shared trajectories, and plans that are confirmed before they fly."""

@@ -1,0 +1,1 @@
+"""Baseline: visual-inertial odometry by a multi-state-constraint Kalman filter."""

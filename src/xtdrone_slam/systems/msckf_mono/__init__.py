@@ -1,0 +1,1 @@
+"""Baseline: the filter of msckf with the left camera alone."""
