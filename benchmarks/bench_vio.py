@@ -1,11 +1,12 @@
-"""Visual-inertial odometry of our own on recorded flights: errors, start, processor time of a pair.
+"""Our own visual-inertial and stereo odometry on recorded flights: errors, start, processor time.
 
     xtdrone slam record --world indoor --name indoor
     python benchmarks/bench_vio.py indoor                   # whole, from the hover after the climb
     python benchmarks/bench_vio.py indoor --begin 10 20 30  # begun in the middle of the flight
     python benchmarks/bench_vio.py indoor --black 20:22     # no light in between
 
-The filter runs in this process, so that the times are its own: NumPy, Numba and OpenCV on one core.
+The systems run in this process, so that the times are theirs alone: NumPy, Numba and OpenCV on one
+core.
 """
 
 import argparse
@@ -19,28 +20,56 @@ from scipy.spatial.transform import Rotation
 
 from xtdrone_core import plot_style
 from xtdrone_slam.datasets import dataset, formats
+from xtdrone_slam.datasets.calibration import Calibration
 from xtdrone_slam.evaluation.metrics import evaluate
 from xtdrone_slam.inertial.odometry import Settings, VisualInertialOdometry
+from xtdrone_slam.systems.klt import odometry as klt
 
 _WARM = 5  # pairs before the times count, in which kernels are compiled
-_BEFORE_US = 200_000  # readings before the first pair that the filter gets [us]
+_BEFORE_US = 200_000  # readings before the first pair that the system gets [us]
+
+
+class Stereo:
+    """The stereo odometry klt, which takes no readings, with the functions of the filter's."""
+
+    started = "images"
+
+    def __init__(self, stereo: Calibration) -> None:
+        """Begins at the first pair."""
+        self._odometry = klt.Odometry(stereo)
+
+    def imu(self, *_: object) -> None:
+        """Does without."""
+
+    def images(
+        self, _: float, left: np.ndarray, right: np.ndarray
+    ) -> tuple[np.ndarray | None, int]:
+        """Takes a pair; returns the pose (4, 4), or None, and the number of points."""
+        return self._odometry.step(left, right)
+
+
+SYSTEMS = {
+    "msckf": lambda stereo: VisualInertialOdometry(stereo, Settings.of(2)),
+    "msckf_mono": lambda stereo: VisualInertialOdometry(stereo, Settings.of(1)),
+    "klt": Stereo,
+}
 
 
 class Played:
-    """A recording, played to a filter of one or two cameras from a time on.
+    """A recording, played to a system from a time on.
 
     Attributes:
         poses: (T, 8) as in a TUM file.
         seconds: Processor time of each pair [s].
         lost: Pairs without a pose after the start.
         begun_s: Time from the first pair to the first pose [s].
-        how: How the filter started: rest, flight, or "" if it did not.
+        how: How it started: rest, flight, images, or "" if it did not.
     """
 
     def __init__(
         self,
         recording: dataset.Dataset,
-        cameras: int,
+        system: str,
         begin: float = 0.0,
         black: tuple[float, float] = (0.0, 0.0),
     ) -> None:
@@ -48,11 +77,11 @@ class Played:
 
         Args:
             recording: The dataset.
-            cameras: 1 or 2.
-            begin: Time of the first pair that the filter gets, from that of the recording [s].
+            system: A name of SYSTEMS.
+            begin: Time of the first pair that the system gets, from that of the recording [s].
             black: Begin and end of the time in which the images are black, likewise [s].
         """
-        odometry = VisualInertialOdometry(recording.calibration, Settings.of(cameras))
+        odometry = SYSTEMS[system](recording.calibration)
         times, readings = recording.times_us, recording.imu()
         first = int(np.searchsorted(times, times[0] + 1e6 * begin))
         done = int(np.searchsorted(readings[:, 0], times[first] - _BEFORE_US))
@@ -77,11 +106,11 @@ class Played:
         results.Work().count("pairs", len(self.seconds), len(times) - first)
 
 
-def row(name: str, recording: dataset.Dataset, played: Played, cameras: int) -> str:
+def row(name: str, recording: dataset.Dataset, played: Played, system: str) -> str:
     """Returns a row of the table."""
     median, most = 1e3 * np.percentile(played.seconds[_WARM:], [50, 95])
     if len(played.poses) < 2:
-        return f"| {name} | {cameras} | no start | | | | | {median:.0f} | {most:.0f} |"
+        return f"| {name} | {system} | no start | | | | | | {median:.0f} | {most:.0f} |"
     with tempfile.TemporaryDirectory() as folder:
         estimate = Path(folder) / "estimate.tum"
         formats.write_tum(estimate, played.poses)
@@ -91,7 +120,8 @@ def row(name: str, recording: dataset.Dataset, played: Played, cameras: int) -> 
     way = np.linalg.norm(np.diff(flown, axis=0), axis=1).sum()
     error, turn = (found[f"ape_{what}"]["rmse"] for what in ("translation", "rotation"))
     return (
-        f"| {name} | {cameras} | {played.how}, {played.begun_s:.2f} s | {way:.1f} | {error:.3f} | "
+        f"| {name} | {system} | {played.how}, {played.begun_s:.2f} s | {played.lost} | {way:.1f} | "
+        f"{error:.3f} | "
         f"{100 * error / way:.2f} | {turn:.2f} | {median:.0f} | {most:.0f} |"
     )
 
@@ -119,28 +149,27 @@ def draw(
 
 
 def main() -> None:
-    """Prints a row for each flight, number of cameras, and begin."""
+    """Prints a row for each flight, system and begin."""
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("flights", nargs="+", metavar="RUN", help="runs of slam record")
-    add("--cameras", nargs="+", type=int, choices=(1, 2), default=[2, 1], help="(2 1)")
+    add("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="(all of them)")
     add("--begin", nargs="+", type=float, default=[0.0], metavar="S", help="of the playback (0)")
     add("--black", default="0:0", metavar="S:S", help="begin and end of black images")
     add("--picture", type=Path, metavar="FILE", help="draw the error of the last row there")
     args = parser.parse_args()
     first, last = map(float, args.black.split(":"))
-    print(
-        "| flight | cameras | start | way [m] | APE [m] | APE [%] | APE [deg] | pair [ms] | 95 % |"
-    )
-    print("|" + "---|" * 9)
+    columns = "flight", "system", "start", "lost", "way [m]", "APE [m]", "APE [%]", "APE [deg]"
+    print("| " + " | ".join((*columns, "pair [ms]", "95 %")) + " |")
+    print("|" + "---|" * 10)
     for name in args.flights:
         recording = dataset.Dataset(dataset.find(name))
-        for cameras in args.cameras:
+        for system in args.systems:
             for begin in args.begin:
-                played = Played(recording, cameras, begin, (first, last))
+                played = Played(recording, system, begin, (first, last))
                 label = name + (f" from {begin:g} s" if begin else "")
                 label += f", black {args.black} s" if last > first else ""
-                print(row(label, recording, played, cameras), flush=True)
+                print(row(label, recording, played, system), flush=True)
     if args.picture:
         plot_style.load()
         draw(recording, played, (first, last), args.picture)

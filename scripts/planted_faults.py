@@ -3,6 +3,7 @@
     python scripts/planted_faults.py                  those not planted yet; then the table
     python scripts/planted_faults.py --before FOLDER  the same faults, for the tests of another
                                                       checkout; a column more
+    python scripts/planted_faults.py --again          those once more that were not found
     python scripts/planted_faults.py --table          the table of what was planted so far
 
 Each line of tests/faults.txt takes a minute or so. Remove runs/faults.json to begin anew.
@@ -59,13 +60,14 @@ def read(file: Path) -> Outcomes:
     return dict(json.loads(file.read_text())) if file.exists() else {}
 
 
-def plant(plan: Plan, checkout: Path) -> Outcome | None:
-    """Plants the faults of a line; None where the tests fail without one."""
+def plant(plan: Plan, checkout: Path, known: Outcome | None) -> Outcome | None:
+    """Plants the faults of a line but those known as found; None where the tests fail without."""
     with tempfile.TemporaryDirectory() as folder:
-        outcome = Path(folder) / "faults.json"
+        outcome, before = Path(folder) / "faults.json", Path(folder) / "known.json"
+        before.write_text(json.dumps(known or {}))
         words = [plan.modules.replace(" ", ","), *plan.tests.split(), "--count", plan.count]
         command = [sys.executable, ROOT / "tests" / "support" / "mutants.py", *words, "--long"]
-        subprocess.run([*command, "--json", outcome], cwd=checkout)
+        subprocess.run([*command, "--json", outcome, "--known", before], cwd=checkout)
         return json.loads(outcome.read_text()) if outcome.exists() else None
 
 
@@ -98,15 +100,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--before", type=Path, help="a checkout with the tests to compare with")
     parser.add_argument("--table", action="store_true", help="plant nothing")
+    parser.add_argument("--again", action="store_true", help="those that were not found")
     parser.add_argument("--rooms", nargs="+", help="plant faults in these alone")
     args = parser.parse_args()
     file, checkout = (BEFORE, args.before) if args.before else (NOW, ROOT)
     broken = []
     for plan in plans():
         is_chosen = not args.table and (args.rooms is None or plan.room in args.rooms)
-        if plan.modules in read(file) or not is_chosen:
+        known = read(file).get(plan.modules)
+        is_open = known is None or (args.again and bool(known[MISSED]))
+        if not (is_chosen and is_open):
             continue
-        outcome = plant(plan, checkout)
+        outcome = plant(plan, checkout, known)
         if outcome is None:
             broken.append(plan.tests)
             continue

@@ -327,12 +327,14 @@ def _eastward(text: str) -> str:
 
 
 def _check_parts(scenario: Scenario) -> None:
-    """Refuses wind and sensors that would be refused when the simulation is built."""
+    """Refuses wind, waves and sensors that would be refused when the simulation is built."""
     from sensor_models.changes import parse_changes
     from sensor_models.parameters import preset
     from xtdrone_sim.plant.wind import WindParameters
+    from xtdrone_sim.world.waves import Waves
 
     WindParameters.parse(scenario.wind)
+    Waves.parse(scenario.waves)
     parse_changes(scenario.sensors)
     if scenario.gps:
         preset("gps", scenario.gps)

@@ -10,6 +10,7 @@ from xtdrone_core.errors import shown
 from xtdrone_core.scenario.options import Option
 
 from .errors import PlanningError
+from .maps import map_files
 from .maps.distance_field import DistanceField
 from .maps.voxel_map import VoxelMap
 from .pilot import Pilot
@@ -105,6 +106,9 @@ class NavigateAgent(SeeingAgent):
         map_size: Annotated[
             float, Option("side of the map", unit="m", minimum=10.0, maximum=400.0)
         ] = 100.0,
+        map: Annotated[
+            str, Option("what is known before: .npz of a flight, .ply of points, OctoMap's .bt")
+        ] = "",
         patience: Annotated[
             float, Option("held for so long it gives up", unit="s", minimum=1.0, maximum=3600.0)
         ] = 12.0,
@@ -113,11 +117,13 @@ class NavigateAgent(SeeingAgent):
         """Prepares a flight of one vehicle; on_event(t_us, name, **values) is called at each event.
 
         Raises:
-            XtdroneError: More than one vehicle, no such planner, or a goal that cannot be read.
+            XtdroneError: More than one vehicle, no such planner, or a goal or map that cannot be
+                read.
         """
         self._goals = read_goals(goal)
         limits = Limits(speed, acceleration, radius, clearance, low, high)
         super().__init__(n, height, make_pilot(planner, limits, resolution, map_size), on_event)
+        self._known = map_files.read(map) if map else None
         self._patience_us = round(patience * 1e6)
         self._index, self._reached = 0, 0
 
@@ -131,6 +137,8 @@ class NavigateAgent(SeeingAgent):
 
     def begin_flight(self, t_us: int, estimates: Estimates) -> None:
         """Sets out for the first goal."""
+        if self._known is not None:
+            self.pilot.voxels.insert_boxes(*self._known)
         self.pilot.goal = self._goals[0]
 
     def fly_on(self, t_us: int, estimates: Estimates) -> bool:

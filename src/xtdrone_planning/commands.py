@@ -13,10 +13,11 @@ EXAMPLES = """examples:
   xtdrone planning world woods --seed 3 --out woods_3.world
   xtdrone fly navigate --vehicle iris_depth --world woods_3.world --set goal=56,0,2
   xtdrone planning table --forests 20 --case local=3 --case local=5 --case ompl=3
+  xtdrone planning table --forests 20 --case local=2 --people 10
   xtdrone planning exploration --world hall --out runs/exploration
   xtdrone planning crossing --forests 10 --n 10 --delay 0.1 --loss 0.1 --out crossing.jsonl
 """
-_MAX = 1 << 24
+_MAX, _MOST_PEOPLE = 1 << 24, 100
 
 
 def register(subparsers: Subparsers) -> None:
@@ -37,6 +38,13 @@ def register(subparsers: Subparsers) -> None:
         default=0,
         metavar="K",
         help="which of the seed's environments (0)",
+    )
+    world.add_argument(
+        "--people",
+        type=number_type("people", 0, _MOST_PEOPLE, whole=True),
+        default=0,
+        metavar="N",
+        help="who walk to and fro there (0)",
     )
     world.add_argument("--out", metavar="FILE", help="the world's file (NAME_SEED.world)")
     world.set_defaults(run=_world)
@@ -60,7 +68,16 @@ def register(subparsers: Subparsers) -> None:
         metavar="PLANNER=SPEED",
         help="a planner, or module:Class, and its speed in m/s; may be given often (local=3)",
     )
-    table.add_argument("--world", default="woods", help="a name from worlds/batch (woods)")
+    table.add_argument(
+        "--people",
+        type=number_type("people", 0, _MOST_PEOPLE, whole=True),
+        default=0,
+        metavar="N",
+        help="who walk to and fro in each forest; the vehicle flies at their height (0)",
+    )
+    table.add_argument(
+        "--world", help="a name from worlds/batch (woods, or navigation_forest with people)"
+    )
     table.add_argument(
         "--out",
         metavar="FILE",
@@ -95,7 +112,7 @@ def _world(args: argparse.Namespace) -> None:
     from .forest import write_world
 
     path = Path(args.out or f"{Path(args.name).stem}_{args.seed}.world")
-    count = write_world(path, args.name, args.seed, args.environment)
+    count = write_world(path, args.name, args.seed, args.environment, args.people)
     print(f"{path}: {count} objects")
 
 
@@ -114,7 +131,8 @@ def _table(args: argparse.Namespace) -> None:
     results = []
     seeds = range(args.first, args.first + args.forests)
     kept = Kept(Path(args.out) if args.out else None)
-    for result in fly([Scene(args.world, seed) for seed in seeds], cases, kept):
+    world = args.world or ("navigation_forest" if args.people else "woods")
+    for result in fly([Scene(world, seed, args.people) for seed in seeds], cases, kept):
         print(result, flush=True)
         results.append(result)
     print(*summary(results), sep="\n")

@@ -1,6 +1,6 @@
 """Worlds of SDF from the random worlds of a batch, as engines and Gazebo read them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from xtdrone_core import resources
 from xtdrone_core.errors import shown
 
 from .errors import PlanningError
+from .people import Walk, add_people, walks
 
 _FRAME = "empty"  # the world whose ground, light and sky it gets
 _SIZES = {
@@ -20,6 +21,15 @@ _SIZES = {
     SPHERE: ("sphere", ("radius",)),
     CYLINDER: ("cylinder", ("radius", "length")),
 }
+
+
+def bounds_of(world: str) -> np.ndarray:
+    """Returns the bounds (2, 3) of a batch's world [m].
+
+    Raises:
+        XtdroneError: There is no such world.
+    """
+    return np.array(World(world).file.bounds, dtype=float).reshape(2, 3)
 
 
 def objects_of(world: str, seed: int, environment: int = 0) -> np.ndarray:
@@ -33,8 +43,8 @@ def objects_of(world: str, seed: int, environment: int = 0) -> np.ndarray:
     return objects[stands]
 
 
-def world_xml(objects: np.ndarray, name: str) -> bytes:
-    """Returns objects as an SDF world on the ground of the empty world.
+def world_xml(objects: np.ndarray, name: str, people: Sequence[Walk] = ()) -> bytes:
+    """Returns objects, and people who walk, as an SDF world on the ground of the empty world.
 
     Raises:
         PlanningError: An object is a mesh, which has no file.
@@ -58,19 +68,21 @@ def world_xml(objects: np.ndarray, name: str) -> bytes:
                 material = etree.SubElement(shape, "material")
                 for light in ("ambient", "diffuse"):
                     _text(material, light, _numbers([*obj["colour"], 1.0]))
+    add_people(world, people)
     etree.indent(tree)
     return etree.tostring(tree, xml_declaration=True, encoding="utf-8")
 
 
-def write_world(path: Path, world: str, seed: int, environment: int = 0) -> int:
-    """Writes an environment as an SDF world; returns its number of objects.
+def write_world(path: Path, world: str, seed: int, environment: int = 0, people: int = 0) -> int:
+    """Writes an environment as an SDF world, with people; returns its number of objects.
 
     Raises:
         XtdroneError: There is no such world, or the file cannot be written.
     """
     objects = objects_of(world, seed, environment)
+    walking = walks(objects, bounds_of(world), people, seed)
     try:
-        path.write_bytes(world_xml(objects, Path(world).stem))
+        path.write_bytes(world_xml(objects, Path(world).stem, walking))
     except OSError as error:
         raise PlanningError(f"cannot write world '{shown(path)}': {error.strerror}") from error
     return len(objects)

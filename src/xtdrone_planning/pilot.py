@@ -11,9 +11,11 @@ from xtdrone_core.runs.snapshot import Memory
 from xtdrone_guidance.planned import Planned
 
 from .maps.distance_field import DistanceField
+from .maps.moving import Tracks
 from .maps.voxel_map import VoxelMap
 from .planners import guard
 from .planners.asking import Answer, Asker
+from .planners.evading import Evasion
 from .planners.planner import Limits, Planner, Situation, Trajectory
 
 PLAN_US = 100_000  # between two plans [us]
@@ -25,6 +27,7 @@ _BLIND_US = 500_000  # without an image for so long it stops [us]
 _SCAN_US = 1_500_000  # held for so long it begins to look around [us]
 _SCAN_RATE = 0.9  # [rad/s]
 _LOST = 1.0  # its set-point is so far from the vehicle that it begins anew [m]
+_ALONE_S = 2.0  # nobody should come to where it stops for so long [s]
 _OWN = 0.55  # radius around the vehicle in which it would touch what were there [m]
 _REST = 0.15  # slower is at rest [m/s]
 HANGS_S = 60.0  # a planner without an answer for so long hangs; kernels may compile before it [s]
@@ -45,6 +48,8 @@ class Pilot(Memory):
         reason: Why it holds, or "".
         held_us: Since when it has been at rest without a way [us]; -1 while it flies.
         plan_ms: Processor time of each plan with its distance field [ms].
+        tracks: What was seen to move.
+        evaded: How often it has made way.
     """
 
     MEMORY: ClassVar[tuple[str, ...]] = (
@@ -53,6 +58,8 @@ class Pilot(Memory):
         "reason",
         "held_us",
         "plan_ms",
+        "tracks",
+        "evaded",
         "yaw",
         "_flown",
         "_path",
@@ -81,7 +88,8 @@ class Pilot(Memory):
             hangs_s: A plan that takes longer is not waited for, wall-clock time [s].
         """
         self.limits, self.voxels, self._field = limits, voxels, field
-        self._asker = Asker(planner, hangs_s)
+        self._asker, self._evasion = Asker(planner, hangs_s), Evasion()
+        self.tracks, self.evaded = Tracks(), 0
         self._centre = centre
         self._on_plan = on_plan or (lambda trajectory: None)
         self.goal: Any = None
@@ -91,7 +99,7 @@ class Pilot(Memory):
         self.look: Any = None  # where it looks at rest [rad]; None for ahead
         self.others: Callable[[], tuple[Trajectory, ...]] = tuple
         self._flown: Any = None  # the Trajectory that is flown
-        self._path: Any = np.zeros((0, 3))  # the way that was planned last
+        self._path = [np.zeros((0, 3))]  # the way that was planned last, of any length
         self._next_us = 0
         self._lead_us, self._keep_s = (
             0,
@@ -106,7 +114,7 @@ class Pilot(Memory):
     @property
     def path(self) -> np.ndarray:
         """(M, 3) way that was planned last [m]."""
-        return np.asarray(self._path)
+        return self._path[0]
 
     @property
     def flown(self) -> Trajectory:
@@ -140,6 +148,7 @@ class Pilot(Memory):
                 self._plan(t_us, pos)
             else:
                 self.reason, self.held_us = "", -1
+            self._make_way(t_us, pos)
             self._look(t_us)
         return self.flown.since(t_us)
 
@@ -155,26 +164,17 @@ class Pilot(Memory):
         """Plans, and flies the plan if it can be stopped in time."""
         begun = time.thread_time()
         self._update(t_us, pos)
-        begin_us = t_us + self._lead_us
-        now = self.flown.since(begin_us)
-        plan, thread_ms = self._asked(
-            Situation(
-                begin_us,
-                *now,
-                np.asarray(self.goal, dtype=float),
-                self.voxels,
-                self._field,
-                self.limits,
-                self.others(),
-            )
-        )
-        self._path = plan.path
+        situation = self._situation(t_us + self._lead_us)
+        plan, thread_ms = self._asked(situation)
+        self._path = [plan.path]
         reason, taken = plan.reason, False
         if plan.trajectory is not None:
             stop = guard.stopping(plan.trajectory, self._keep_s, self._deceleration)
-            radius = min(self.limits.radius, max(self._field.distance(now.pos) - 0.02, 0.0))
+            radius = min(self.limits.radius, max(self._field.distance(situation.pos) - 0.02, 0.0))
             found = guard.check(self._field, stop, radius)
-            if found == guard.CLEAR:
+            if guard.meets(stop, situation.moving, self.limits.radius):
+                reason = "somebody would come too close"
+            elif found == guard.CLEAR:
                 taken = self._take(t_us, stop, reason)
                 reason = reason if taken else self.reason
             else:
@@ -183,6 +183,31 @@ class Pilot(Memory):
         self.plan_ms.append(1e3 * (time.thread_time() - begun) + thread_ms)
         if not taken or reason:
             self._hold(t_us, reason)
+
+    def _situation(self, begin_us: int) -> Situation:
+        """Returns what is known, for a trajectory that begins at a time."""
+        now = self.flown.since(begin_us)
+        return Situation(
+            begin_us,
+            *now,
+            np.asarray(now.pos if self.goal is None else self.goal, dtype=float),
+            self.voxels,
+            self._field,
+            self.limits,
+            self.others(),
+            self.tracks.at(begin_us),
+        )
+
+    def _make_way(self, t_us: int, pos: np.ndarray) -> None:
+        """Flies aside if somebody would run into what is flown, or into where it stops."""
+        moving = self.tracks.at(t_us)
+        begun = (t_us - self.flown.begun_us) * 1e-6
+        if not guard.meets(self.flown, moving, self.limits.radius, begun, _ALONE_S):
+            return
+        self._update(t_us, pos)
+        aside = self._evasion.find(self._situation(t_us + self._lead_us))
+        if aside is not None and self._take(t_us, aside, ""):
+            self.evaded += 1
 
     def _follow(self, pos: np.ndarray) -> None:
         """Moves the map with the vehicle; one of a place of its own stays, and forgets nothing."""

@@ -17,6 +17,7 @@ from .progress import Progress
 from .sight import Sight
 
 _MAP = "map.npz"
+_BELOW, _ABOVE = 0.6, 0.3  # what moves is looked for so far out of the heights of the flight [m]
 _WANDERS = 5  # times the patience for which a vehicle may fly and not come nearer
 
 
@@ -96,6 +97,8 @@ class SeeingAgent(FlightAgent):
     def see_by(self, sight: Sight) -> None:
         """Sees by readings that come from elsewhere, as a ROS node has them."""
         self._sight = sight
+        limits = self.pilot.limits
+        sight.tracks = self.pilot.tracks, limits.low - _BELOW, limits.high + _ABOVE
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Begins to fly by sight."""
@@ -151,6 +154,8 @@ class SeeingAgent(FlightAgent):
             "plans": len(self.pilot.plan_ms),
             "plan_ms_median": round(float(np.median(self.pilot.plan_ms)), 2),
             "plan_ms_99": round(float(np.percentile(self.pilot.plan_ms, 99)), 2),
+            "seen_moving": self.pilot.tracks.count,
+            "made_way": self.pilot.evaded,
             "seen_free_m3": round(free, 1),
             "seen_occupied_m3": round(occupied, 2),
             **held,

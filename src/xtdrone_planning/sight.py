@@ -13,12 +13,14 @@ from xtdrone_core.contracts import Flight, Observer
 from xtdrone_core.state import Estimates, SensorDescription
 
 from .errors import PlanningError
+from .maps.moving import Tracks
 from .maps.voxel_map import VoxelMap
 
 KINDS = ("depth", "lidar", "cloud")  # of readings that become a map
 OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])  # to x forward, y left
 _OTHER = 0.9  # what is so near to where another vehicle should be is that vehicle [m]
 _KEPT_US = 1_000_000  # poses are kept for so long [us]
+_COLUMNS = 160  # so many columns of a depth image are looked at for what moves
 
 
 class Sight(Observer):
@@ -29,6 +31,7 @@ class Sight(Observer):
     Attributes:
         newest_us: When the newest reading was taken [us]; -1 before the first.
         count: Readings so far.
+        tracks: What is told of points between two heights [m], to find what moves; None for nobody.
         others: Returns where other vehicles are (M, 3) [m] at a time [us]; what is seen of them is
             left out of the map, in which they would stay behind.
     """
@@ -69,6 +72,7 @@ class Sight(Observer):
         self._poses: deque[tuple[int, np.ndarray, np.ndarray]] = deque()
         self._waiting: list[Reading] = []
         self.newest_us, self.count = -1, 0
+        self.tracks: tuple[Tracks, float, float] | None = None
         self.others: Callable[[int], np.ndarray] = lambda t_us: np.zeros((0, 3))
 
     def on_reading(self, reading: Reading) -> None:
@@ -88,6 +92,7 @@ class Sight(Observer):
         while self._poses[0][0] < t_us - _KEPT_US:
             self._poses.popleft()
         taken, self._waiting = self._waiting, []
+        points: list[np.ndarray] = []
         for reading in taken:
             pos, quat = self._pose(reading.t_us)
             matrix = Rotation.from_quat(quat).as_matrix()
@@ -97,8 +102,13 @@ class Sight(Observer):
                 "lidar": self._insert_scan,
                 "cloud": self._insert_cloud,
             }[reading.kind]
-            insert(reading, sensor, pos, matrix)
+            points.append(insert(reading, sensor, pos, matrix))
             self.newest_us = max(self.newest_us, reading.t_us)
+        if self.tracks is not None and points:
+            tracks, low, high = self.tracks
+            seen = np.concatenate(points)
+            seen = seen[(seen[:, 2] > low) & (seen[:, 2] < high)]
+            tracks.see(self.newest_us, seen, estimates.pos[i])
         self.count += len(taken)
         return len(taken)
 
@@ -109,17 +119,21 @@ class Sight(Observer):
 
     def _insert_depth(
         self, reading: Reading, sensor: SensorDescription, pos: np.ndarray, matrix: np.ndarray
-    ) -> None:
+    ) -> np.ndarray:
+        """Puts a depth image into the map; returns some of its points (M, 3)."""
         camera = sensor["parameters"][0]
         place, turn = _mounted(camera, pos, matrix)
         lens = [camera[key] for key in ("fx", "fy", "cx", "cy", "near", "far")]
         axes = turn @ OPTICAL
         others = (self.others(reading.t_us) - place) @ axes
-        self._voxels.insert_depth(without(reading.data["depth"], lens, others), lens, place, axes)
+        depth = without(reading.data["depth"], lens, others)
+        self._voxels.insert_depth(depth, lens, place, axes)
+        return place + _points(depth, lens) @ axes.T
 
     def _insert_scan(
         self, reading: Reading, sensor: SensorDescription, pos: np.ndarray, matrix: np.ndarray
-    ) -> None:
+    ) -> np.ndarray:
+        """Puts a scan into the map; returns its points (M, 3)."""
         lidar = sensor["parameters"][0]
         place, turn = _mounted(lidar, pos, matrix)
         if reading.sensor not in self._rays:
@@ -132,11 +146,14 @@ class Sight(Observer):
                 near = ((rays * ranges[:, None] - other) ** 2).sum(axis=1) < _OTHER**2
             ranges, returned = np.where(near, np.nan, ranges), returned & ~near
         length = np.where(returned, ranges, np.where(np.isnan(ranges), 0.0, lidar["maximum"]))
-        self._voxels.insert_rays(place[None], place + rays * length[:, None], returned)
+        ends = place + rays * length[:, None]
+        self._voxels.insert_rays(place[None], ends, returned)
+        return np.asarray(ends[returned])
 
     def _insert_cloud(
         self, reading: Reading, sensor: SensorDescription, pos: np.ndarray, matrix: np.ndarray
-    ) -> None:
+    ) -> np.ndarray:
+        """Puts points of a lidar into the map; returns those within its range (M, 3)."""
         lidar = sensor["parameters"][0]
         place, turn = _mounted(lidar, pos, matrix)
         rays = np.asarray(reading.data["points"], dtype=float) @ turn.T
@@ -147,7 +164,19 @@ class Sight(Observer):
         rays, length = rays[counts], length[counts]
         returned = length < lidar["maximum"]
         part = np.minimum(1.0, lidar["maximum"] / np.maximum(length, 1e-9))
-        self._voxels.insert_rays(place[None], place + rays * part[:, None], returned)
+        ends = place + rays * part[:, None]
+        self._voxels.insert_rays(place[None], ends, returned)
+        return np.asarray(ends[returned])
+
+
+def _points(depth: np.ndarray, lens: list[float]) -> np.ndarray:
+    """Returns the points (M, 3) of some pixels of a depth image, in the optical frame [m]."""
+    every = max(depth.shape[1] // _COLUMNS, 1)
+    z = np.asarray(depth[::every, ::every], dtype=float)
+    v, u = np.mgrid[0 : z.shape[0], 0 : z.shape[1]] * every
+    rays = np.stack([(u - lens[2]) / lens[0], (v - lens[3]) / lens[1], np.ones(z.shape)], axis=-1)
+    seen = z < lens[5]
+    return np.asarray(rays[seen] * z[seen][:, None])
 
 
 def without(depth: np.ndarray, lens: Sequence[float], others: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,19 +15,46 @@ from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 
 from .agent import NavigateAgent
-from .forest import objects_of, world_xml
+from .forest import bounds_of, objects_of, world_xml
 from .maps.distance_field import DistanceField
 from .maps.voxel_map import VoxelMap
+from .people import Walk, walks
 from .planners.planner import Limits
 from .planners.search import REACHED, Search
 from .results import Case, Kept, Result, Scene
 
-START, GOAL = (0.0, 0.0, 2.0), (56.0, 0.0, 2.0)  # of the woods [m]
-VEHICLE = "iris_depth"
+VEHICLE, LOOKING_AROUND = "iris_depth", "iris_depth_ring"  # without and with people
+_HEIGHT, _AMONG_PEOPLE = 2.0, 1.3  # of a flight [m]
+_VOXEL = 0.15, 0.2  # without and with people [m]
+_HIGHEST = 3.5, 1.6  # of a flight, without and with people, over whom it does not fly [m]
+_BEHIND = 3.0  # the goal is so far within the bounds of a world [m]
 _RADIUS = 0.36  # of the vehicle, for the shortest way that there is [m]
 _GRID = 0.15  # of that search [m]
 _MOST_S = 240.0  # of a flight [s]
 _ACCELERATION = 1.2  # of a flight, over its speed [1/s]; at least 4 m/s^2
+
+
+@dataclass(frozen=True)
+class Course:
+    """What stands and walks in a scene, and where to fly."""
+
+    objects: np.ndarray
+    people: list[Walk]
+    goal: np.ndarray  # (3,) [m]
+    shortest: float  # length of the shortest way between what stands there [m]
+
+    @classmethod
+    def of_scene(cls, scene: Scene) -> "Course":
+        """Makes a scene; errors as of objects_of()."""
+        objects, bounds = objects_of(scene.world, scene.seed), bounds_of(scene.world)
+        height = _AMONG_PEOPLE if scene.people else _HEIGHT
+        goal = np.array([bounds[1, 0] - _BEHIND, 0.0, height])
+        return cls(
+            objects,
+            walks(objects, bounds, scene.people, scene.seed),
+            goal,
+            shortest_way(objects, np.array([0.0, 0.0, height]), goal),
+        )
 
 
 def fly(
@@ -39,14 +67,12 @@ def fly(
     """
     kept = kept or Kept(None)
     for scene in scenes:
-        left = [case for case in cases if kept.find(case, scene) is None]
-        if left:
-            objects = objects_of(scene.world, scene.seed)
-            shortest = shortest_way(objects, np.array(START), np.array(GOAL))
+        course = None
         for case in cases:
             result = kept.find(case, scene)
             if result is None:
-                result = _flown(objects, case, scene, shortest)
+                course = course or Course.of_scene(scene)
+                result = _flown(course, case, scene)
                 kept.add(result)
             yield result
 
@@ -94,22 +120,24 @@ def _inside(obj: np.void, places: np.ndarray) -> np.ndarray:
     return np.asarray((aside < obj["size"][0] ** 2) & (np.abs(along) < 0.5 * obj["size"][1]))
 
 
-def _flown(objects: np.ndarray, case: Case, scene: Scene, shortest: float) -> Result:
+def _flown(course: Course, case: Case, scene: Scene) -> Result:
     """Flies one case through one scene."""
-    events: list[tuple[int, str]] = []
     agent = NavigateAgent(
         1,
-        ",".join(f"{x:g}" for x in GOAL),
+        ",".join(f"{x:g}" for x in course.goal),
         planner=case.planner,
         speed=case.speed,
         acceleration=max(4.0, _ACCELERATION * case.speed),
-        on_event=lambda t_us, name, **values: events.append((t_us, name)),
+        height=float(course.goal[2]),
+        high=_HIGHEST[scene.people > 0],
+        resolution=_VOXEL[scene.people > 0],
     )
     with contextlib.ExitStack() as stack:
         path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "scene.world"
-        path.write_bytes(world_xml(objects, "scene"))
+        path.write_bytes(world_xml(course.objects, "scene", course.people))
+        vehicle = LOOKING_AROUND if scene.people else VEHICLE
         scenario = Scenario(
-            parse_vehicles(VEHICLE), world=str(path), seed=scene.seed, speed=0.0, log="none"
+            parse_vehicles(vehicle), world=str(path), seed=scene.seed, speed=0.0, log="none"
         )
         simulation = stack.enter_context(contextlib.closing(Simulation(scenario)))
         simulation.agent = agent
@@ -123,7 +151,7 @@ def _flown(objects: np.ndarray, case: Case, scene: Scene, shortest: float) -> Re
             reached == total,
             " and ".join(touched[0]) if touched else "",
             agent.flown_way,
-            shortest,
+            course.shortest,
             agent.flown_s,
             agent.pilot.reason,
             float(np.median(agent.pilot.plan_ms or [np.nan])),

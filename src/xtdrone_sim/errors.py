@@ -28,5 +28,9 @@ class WindError(XtdroneError):
     """An invalid wind."""
 
 
+class WaveError(XtdroneError):
+    """Waves that are invalid, or that a world has no water for."""
+
+
 class ViewError(XtdroneError):
     """A recording of a flight that cannot be shown, or a window or film that cannot be made."""

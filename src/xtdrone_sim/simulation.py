@@ -349,6 +349,8 @@ class Simulation:
         self._sense(mask)
         for observer in self.observers:
             observer.on_reset(self.t_us, mask)
+        for part in self._remembering():
+            part.reset(mask)
         if vehicles is None and self.entities.inserted:
             self.entities.reset()
         names = [spec.name for spec, there in zip(self.scenario.vehicles, mask) if there]
@@ -459,7 +461,15 @@ class Simulation:
 
     def _stateful(self) -> dict[str, Stateful]:
         parts = self.parts.stateful()
+        for k, observer in enumerate(self._remembering()):
+            parts[f"{type(observer).__name__} {k}"] = observer
         return parts if self._agent is None else {**parts, "agent": self._agent}
+
+    def _remembering(self) -> list[snapshot.Memory]:
+        """The observers that have a state of their own, beside the parts."""
+        parts = {id(part) for part in self.parts.stateful().values()}
+        found = (each for each in self.observers if isinstance(each, snapshot.Memory))
+        return [each for each in found if id(each) not in parts]
 
     def mask_of(self, vehicles: Vehicles) -> np.ndarray:
         """(N,) bool of vehicles given by indices, names or such a mask; None for all.

@@ -96,6 +96,7 @@ def test_another_plan_is_refused(tmp_path):
         (["--vary", "gps=rtkk"], "unknown gps preset 'rtkk'"),
         (["--vary", "vehicle=iriss"], "unknown vehicle 'iriss'"),
         (["--vary", "wind=1,x"], "wind"),
+        (["--vary", "waves=0.1,x"], "waves"),
         (["--vary", "gust=-1"], "gust -1 is not allowed: give a number from 0 to 100 m/s"),
         (["--vary", "MPC_XY_P=x"], "MPC_XY_P x is not allowed: give a number"),
         (

@@ -56,7 +56,7 @@ def test_a_repeated_word_is_ignored_and_a_new_one_is_not(one):
     assert [one.command("ARM", t) for t in range(100_000, 5 * S, 100_000)] == [None] * 49
     assert one.command("OFFBOARD", 5 * S)
     assert one.command("ARM", 5 * S)
-    assert one.command("ARM", 7 * S), "after a second it is meant anew"
+    assert one.command("ARM", 6 * S), "after a second it is meant anew"
 
 
 def test_nothing_words_do_not_end_a_repetition(one):

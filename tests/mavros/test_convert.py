@@ -114,6 +114,69 @@ def test_global_position_and_receiver():
     assert velocity == pytest.approx((5.0, 0.0), abs=1e-9)  # course 90 degrees is east
 
 
+def receiver(h_acc, v_acc, eph=100, epv=200, course=3000):
+    return payload(
+        mavlink.MAVLink_gps_raw_int_message(
+            5, 3, 475000000, 85000000, 488000, eph, epv, 500, course, 12, 536000, h_acc, v_acc, 0, 0
+        )
+    )
+
+
+def test_the_course_of_a_receiver_is_clockwise_from_north():
+    assert decode.gps_raw(receiver(800, 1200)).velocity == pytest.approx((2.5, 2.5 * math.sqrt(3)))
+    assert decode.gps_raw(receiver(800, 1200, course=65535)).velocity is None
+
+
+@pytest.mark.parametrize(
+    "message, diagonal, kind",
+    [
+        (receiver(800, 1200), (0.64, 0.64, 1.44), 2),  # known
+        (receiver(0, 0), (1.0, 1.0, 4.0), 1),  # approximated by the dilution of precision
+        (receiver(0, 0, 65535), (0.0, 0.0, 0.0), 0),  # unknown
+    ],
+)
+def test_the_covariance_of_a_fix_is_of_its_accuracy_else_of_its_dilution(message, diagonal, kind):
+    fix = decode.gps_fix(message)
+    assert np.diag(np.reshape(fix.covariance, (3, 3))) == pytest.approx(diagonal)
+    assert (fix.status, fix.covariance_type) == (0, kind)
+
+
+@pytest.mark.parametrize(
+    "frame, scale",
+    [
+        (mavlink.MAV_FRAME_MISSION, 1),
+        (mavlink.MAV_FRAME_LOCAL_NED, 1e4),
+        (mavlink.MAV_FRAME_GLOBAL_INT, 1e7),
+        (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, 1e7),
+    ],
+)
+def test_coordinates_of_items_by_their_frame(frame, scale):
+    assert decode.coordinate_scale(frame) == scale
+
+
+def test_the_set_point_that_is_told_is_in_the_frames_of_ros():
+    told = mavlink.MAVLink_position_target_local_ned_message(
+        7, 1, 0b101, 1.0, 2.0, -3.0, 4.0, 5.0, -6.0, 0.1, 0.2, -0.3, 0.3, 0.7
+    )
+    t_us, frame, mask, pos, vel, acc, yaw, rate = decode.position_target(payload(told))
+    assert (t_us, frame, mask) == (7000, 1, 0b101)
+    assert (*pos, *vel) == pytest.approx((2.0, 1.0, 3.0, 5.0, 4.0, 6.0))
+    assert (*acc, yaw, rate) == pytest.approx((0.2, 0.1, 0.3, math.pi / 2 - 0.3, -0.7))
+
+
+def test_covariances_of_odometry_have_the_axes_of_their_vectors():
+    """North is the second axis of ROS's world; the body's axes only change their signs."""
+    places, rates = ([0.0] * 21 for _ in range(2))
+    places[0], places[6], rates[0], rates[1] = 4.0, 9.0, 16.0, 1.0
+    told = mavlink.MAVLink_odometry_message(
+        5, 1, 12, 1.0, 2.0, -3.0, [1.0, 0.0, 0.0, 0.0], 0, 0, 0, 0, 0, 0, places, rates, 0, 0
+    )
+    found = decode.odometry(payload(told))
+    pose, twist = (np.reshape(each, (6, 6)) for each in found[5:7])
+    assert (pose[0, 0], pose[1, 1]) == (9.0, 4.0)
+    assert (twist[0, 0], twist[0, 1], twist[1, 0]) == (16.0, -1.0, -1.0)
+
+
 def test_battery_without_a_current_sensor():
     number, volts, amperes, left, cells = decode.battery(
         payload(

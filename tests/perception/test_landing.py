@@ -1,5 +1,6 @@
 """Landing on markers: motion of a target, its place in the world, Agents, the option."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -16,10 +17,11 @@ from xtdrone_perception.landing.agent import MarkerLandingAgent
 from xtdrone_perception.landing.deck_agent import MarkerDeckLandingAgent
 from xtdrone_perception.landing.motion import Motion
 from xtdrone_perception.landing.station import LandingMarker
-from xtdrone_perception.landing.tracker import in_world
+from xtdrone_perception.landing.tracker import MarkerTracker, in_world
 from xtdrone_perception.markers.families import parse
 from xtdrone_perception.markers.picture import nested_of
 from xtdrone_perception.markers.pose import MarkerPose
+from xtdrone_sim.simulation import Simulation
 
 PAD = np.array([6.0, 4.0])
 
@@ -123,6 +125,21 @@ def flown(agent, **scenario):
         while not agent.done:
             simulation.step(10)
     return ends.pos
+
+
+def test_what_a_tracker_has_seen_is_in_snapshots_and_forgotten_by_a_reset(tmp_path):
+    scenario = xd.Scenario(vehicles="iris_downward", world="landing", log="none")
+    with contextlib.closing(Simulation(scenario, agent=MarkerLandingAgent())) as simulation:
+        motion = next(each for each in simulation.observers if isinstance(each, MarkerTracker))
+        motion = motion.motions[0]
+        place = measured(motion, (0.5, 0.0, 0.0))
+        before = motion.at(motion.t_us)
+        simulation.save(tmp_path / "seen.zip")
+        simulation.reset()
+        assert not motion.seen
+        simulation.load(tmp_path / "seen.zip")
+        assert motion.seen and motion.at(motion.t_us)[0] == pytest.approx(place, abs=0.1)
+        assert (np.array(motion.at(motion.t_us)) == np.array(before)).all()
 
 
 @pytest.mark.slow

@@ -1,6 +1,9 @@
 """Markers: their pictures, models, detection and poses."""
 
+import gc
 import math
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -235,3 +238,34 @@ def test_rates_fall_with_the_distance_and_the_error_is_as_said():
         )
     assert near.found == 1.0 and near.error < 5 * near.stddev
     assert far.found == 0.0 and math.isnan(far.error)
+
+
+def test_the_detector_of_apriltags_authors_is_made_once_and_not_destroyed(monkeypatch):
+    """It would free memory twice."""
+    made, ended = [], []
+
+    class Detector:
+        def __init__(self, families, **options):
+            made.append(families)
+
+        def __del__(self):
+            ended.append(self)
+
+        def detect(self, image):
+            return []
+
+    library = types.SimpleNamespace(Detector=Detector)
+    monkeypatch.setitem(sys.modules, "pupil_apriltags", library)
+    detect.lasting_detector.cache_clear()
+    for _ in range(3):
+        assert detect.make_detector("tag16h5", "apriltag").detect(np.zeros((4, 4), np.uint8)) == []
+    detect.lasting_detector.cache_clear()
+    gc.collect()
+    assert made == ["tag16h5"] and ended == []
+
+
+@pytest.mark.parametrize("make", [detect.make_detector, lambda family: Marker(family, 0, 1.0)])
+def test_a_marker_of_an_unknown_family_is_a_line(make):
+    with pytest.raises(PerceptionError, match="family of markers 'tag36h12'.*'tag36h11'") as error:
+        make("tag36h12")
+    assert "\n" not in str(error.value)

@@ -59,16 +59,28 @@ def axes_of(yaw):
     return np.array([[s, 0.0, c], [-c, 0.0, s], [0.0, -1.0, 0.0]])
 
 
-def flown(occupied, goal, seconds=20.0, planner=None, sees=lambda t: True, at=None, hangs_s=60.0):
-    """A flight whose set-points are met exactly; returns the pilot and the places."""
-    world = World(occupied)
-    pilot = Pilot(
+def a_pilot(planner=None, hangs_s=60.0):
+    return Pilot(
         planner or LocalPlanner(),
         LIMITS,
         VoxelMap((40.0, 40.0, 6.0), RESOLUTION, START),
         DistanceField((16.0, 16.0, 5.0), RESOLUTION, 1.2),
         hangs_s=hangs_s,
     )
+
+
+def flown(
+    occupied,
+    goal,
+    seconds=20.0,
+    planner=None,
+    sees=lambda t: True,
+    at=None,
+    hangs_s=60.0,
+    stays=False,
+):
+    """A flight whose set-points are met exactly; returns the pilot and the places."""
+    world, pilot = World(occupied), a_pilot(planner, hangs_s)
     pilot.start(0, START, 0.0)
     pilot.goal = np.array(goal)
     pos, vel, newest, places = START, np.zeros(3), 0, []
@@ -80,7 +92,7 @@ def flown(occupied, goal, seconds=20.0, planner=None, sees=lambda t: True, at=No
             at(t_us, pilot)
         pos, vel, _ = pilot.step(t_us, pos, vel, newest)
         places.append(pos)
-        if np.linalg.norm(pos - pilot.goal) < 0.1:
+        if np.linalg.norm(pos - pilot.goal) < 0.1 and not stays:
             break
     return pilot, np.array(places), world
 
@@ -189,3 +201,42 @@ def test_a_flight_that_is_loaded_goes_on_as_it_was(tmp_path):
     _, places, _ = flown(trees, (9.0, 0.0, 2.0), 5.0, at=save)
     _, again, _ = flown(trees, (9.0, 0.0, 2.0), 5.0, at=load)
     assert (places == again).all()
+    fresh = a_pilot()
+    fresh.load(snapshot.read(tmp_path / "snapshot")[0])
+    assert len(fresh.path) > 1
+    assert (
+        fresh.voxels.occupied() == flown(trees, (9.0, 0.0, 2.0), 3.02)[0].voxels.occupied()
+    ).all()
+
+
+def walking(begin, velocity):
+    """Feeds a pilot with what it sees of a person; `apart` are their distances so far."""
+    apart = []
+
+    def at(t_us, pilot):
+        here = pilot.flown.since(t_us).pos
+        place = np.array(begin) + 1e-6 * t_us * np.array(velocity)
+        apart.append(float(np.linalg.norm(here[:2] - place)))
+        if t_us % 100_000 == 0:
+            angles = np.linspace(0.0, 2.0 * np.pi, 20)
+            ring = place + 0.25 * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+            pilot.tracks.see(t_us, np.hstack([ring, np.full((20, 1), 1.5)]), here)
+
+    return at, apart
+
+
+@pytest.mark.parametrize(
+    "begin, velocity, goal",
+    [
+        ((1.0, 8.0), (0.0, -1.2), (9.0, 0.0, 2.0)),  # across its way
+        ((6.0, 0.0), (-1.2, 0.0), (9.0, 0.0, 2.0)),  # towards it
+        ((-9.0, 7.0), (0.0, -1.2), (-9.0, 0.4, 2.0)),  # where it rests
+    ],
+)
+def test_it_keeps_off_people(begin, velocity, goal):
+    at, apart = walking(begin, velocity)
+    rests = goal[0] < 0.0
+    pilot, places, _ = flown(nothing, goal, 12.0, at=at, stays=rests)
+    assert not rests or pilot.evaded > 0
+    assert min(apart) > 0.75
+    assert np.linalg.norm(places[-1] - pilot.goal) < 1.0

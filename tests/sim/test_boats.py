@@ -6,28 +6,10 @@ import numpy as np
 import pytest
 
 import jointed
+from afloat import DRAUGHT, INERTIA, KEEL, LENGTH, MASS, WATER, WIDTH, G, boat, powered, start
 from ground import Ride
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.world import load_world
-
-G, WATER = 9.80665, 998.0
-MASS, INERTIA = 60.0, (3.0, 8.0, 9.0)
-LENGTH, WIDTH, HEIGHT = 2.0, 0.8, 0.4
-DRAUGHT = MASS / (WATER * LENGTH * WIDTH)
-KEEL = -0.1  # height of the keel over the centre of gravity [m]
-
-
-def boat(tmp_path, drag="", more=""):
-    """A box that floats upright, its centre of gravity at the origin."""
-    hull = (
-        f"<xtdrone:hull><link>base</link><pos>0 0 {KEEL}</pos>"
-        f"<size>{LENGTH} {WIDTH} {HEIGHT}</size>{drag}</xtdrone:hull>"
-    )
-    return jointed.write(tmp_path, jointed.link("base", mass=MASS, inertia=INERTIA) + hull + more)
-
-
-def start(roll=0.0, z=-KEEL - DRAUGHT, forward=0.0):
-    return np.array([0, 0, z, math.sin(roll / 2), 0, 0, math.cos(roll / 2), forward, 0, 0, 0, 0, 0])
 
 
 def periods(values, dt=0.004):
@@ -77,23 +59,6 @@ def test_drag_brings_it_to_rest(tmp_path):
     assert abs(rows[-1, 7:]).max() < 1e-2
     # With linear and quadratic drag it goes (m / b) ln(1 + b v / a).
     assert rows[-1, 0] == pytest.approx(MASS / 20.0 * math.log(1 + 20.0 * 3.0 / 50.0), rel=0.02)
-
-
-def powered(tmp_path):
-    """Two propellers that push forwards, channels 0 (left) and 1."""
-    drives = ""
-    for k, y in enumerate((0.3, -0.3)):
-        drives += (
-            jointed.rotor(k, "base", f"-1 {y} -0.12")
-            .replace("<xyz>0 0 1</xyz>", "<xyz>1 0 0</xyz>")
-            .replace("5.84e-06", "2e-5")
-            .replace("</plugin>", "<xtdrone:in_water/></plugin>")
-        )
-    drag = (
-        "<linear_drag>10 100 500</linear_drag><quadratic_drag>8 0 0</quadratic_drag>"
-        "<linear_damping>50 50 50</linear_damping>"
-    )
-    return boat(tmp_path, drag, drives)
 
 
 def test_two_propellers_reach_the_speed_at_which_drag_equals_thrust(tmp_path):

@@ -1,5 +1,6 @@
 """Vehicles of one simulation with autopilots of their own."""
 
+import contextlib
 import os
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import second_stack
 import xtdrone as xd
 from climbing import Climb
+from xtdrone_sim.simulation import Simulation
 
 SECOND, PROCESS = "second_stack:SecondStack", "second_stack:OwnClock"
 TYPES = ("iris", "typhoon_h480", "iris")
@@ -283,3 +285,17 @@ def test_a_real_px4_leaves_a_fleet_of_them():
         sim.arm("iris_1", time_out=120.0)
         sim.takeoff(2.0, "iris_1")
         assert np.abs(sim.state.pos[:, 2] - 2.0).max() < 0.6 and sim.crashes == []
+
+
+def test_a_landing_target_goes_to_the_autopilot_of_its_vehicle(monkeypatch):
+    told = []
+    monkeypatch.setattr(
+        second_stack.SecondStack,
+        "take_landing_target",
+        lambda self, i, t_us, pos: told.append((i, t_us, *pos)),
+    )
+    with contextlib.closing(Simulation(fleet("", SECOND, PROCESS))) as sim:
+        sim.autopilot.take_landing_target(1, 20_000, np.array([1.0, 2.0, 3.0]))
+        assert told == [(0, 20_000, 1.0, 2.0, 3.0)]
+        with pytest.raises(xd.XtdroneError, match="takes no landing target: let embedded or px4"):
+            sim.autopilot.take_landing_target(2, 20_000, np.zeros(3))

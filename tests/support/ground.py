@@ -67,7 +67,7 @@ class Ride:
             water_weight=self.world.water_density * self.world.gravity,
         )
         self.state = self.engine.state
-        self.rows = []
+        self.rows, self.t_us = [], 0
         if start is not None:
             self.engine.place(0, np.asarray(start, dtype=float))
 
@@ -76,7 +76,8 @@ class Ride:
         first = len(self.rows)
         given, s = np.array([commands], dtype=float), self.state
         for _ in range(round(seconds * 1e6 / STEP_US)):
-            wrench = self.stage.step(given, s, STEP_US)
+            wrench = self.stage.step(given, s, STEP_US, self.t_us)
+            self.t_us += STEP_US
             self.engine.step(wrench, self.stage.joint_targets, STEP_US)
             self.rows.append(np.concatenate([s.pos[0], s.quat[0], s.vel[0], s.ang_vel[0]]))
         return np.array(self.rows[first:])

@@ -96,6 +96,7 @@ def test_new_option_appears_by_itself(monkeypatch):
         ({"vehicles": "iris"}, "vehicles", "1 to 250"),
         ({"options": {"seed": "-1"}}, "seed", "from 0"),
         ({"options": {"wind": "much"}}, "wind", "much"),
+        ({"options": {"waves": "high"}}, "waves", "high"),
         ({"options": {"world": "nowhere"}}, "world", "nowhere"),
         ({"options": {"world": "../nowhere/passwd"}}, "world", "passwd"),
         ({"options": {"gps": "galileo"}}, "gps", "galileo"),

@@ -161,6 +161,14 @@ def _restored(current: Any, saved: Value, name: str) -> Any:  # an attribute of 
         current.bit_generator.state = copy.deepcopy(saved)
     elif dataclasses.is_dataclass(current) and isinstance(saved, Mapping):
         put(current, [field.name for field in dataclasses.fields(current)], saved)
+    elif isinstance(current, dict) and any(isinstance(item, Memory) for item in current.values()):
+        if current.keys() != saved.keys():
+            raise SnapshotError(
+                f"'{name}' of the snapshot has the parts {[*saved]}, here it has {[*current]}: "
+                "load it into the scenario of the snapshot"
+            )
+        for key, item in current.items():
+            item.load(saved[key])
     elif isinstance(current, dict):
         current.clear()
         current.update(copy.deepcopy(saved))

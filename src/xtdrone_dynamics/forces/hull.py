@@ -3,7 +3,8 @@
 A float is divided into vertical columns at Gauss-Legendre points of its waterplane, which gives
 its second moments, and thus the metacentric height, exactly. A submerged column pushes up by the
 weight of the water that it displaces, at the centre of its submerged part; this force has a
-potential, so that it neither adds energy nor takes any. Still water, without waves.
+potential, so that it neither adds energy nor takes any. In waves each column has the water's
+height, slope and motion at its own place.
 """
 
 import math
@@ -40,12 +41,22 @@ def segment(radius: float, depth: float) -> float:
 
 
 @njit
+def foot(hull: Record, k: int) -> tuple[float, float, float]:
+    """Bottom of one of a float's four columns, 0 to 3, in the frame of the body [m].
+
+    The two of a half-cylinder on each side of its keel act on the keel.
+    """
+    side = 0.0 if hull.half_cylinder else 1.0
+    x = hull.pos[0] + 0.5 * hull.length * (_GAUSS if k & 1 else -_GAUSS)
+    y = hull.pos[1] + 0.5 * side * hull.width * (_GAUSS if k & 2 else -_GAUSS)
+    return x, y, hull.pos[2]
+
+
+@njit
 def buoyancy(
     hull: Record, k: int, below: float, ux: float, uy: float, uz: float
 ) -> tuple[float, float, float, float]:
     """Submerged volume of one of a float's four columns, and where it is.
-
-    The two of a half-cylinder on each side of its keel act on the keel.
 
     Args:
         hull: The float's record.
@@ -56,10 +67,7 @@ def buoyancy(
     Returns:
         (volume [m^3], its centre xyz in the frame of the body [m]).
     """
-    side = 0.0 if hull.half_cylinder else 1.0
-    x = hull.pos[0] + 0.5 * hull.length * (_GAUSS if k & 1 else -_GAUSS)
-    y = hull.pos[1] + 0.5 * side * hull.width * (_GAUSS if k & 2 else -_GAUSS)
-    z = hull.pos[2]
+    x, y, z = foot(hull, k)
     depth = below - (ux * x + uy * y + uz * z)
     if hull.half_cylinder:
         return 0.25 * hull.length * segment(0.5 * hull.width, depth), x, y, z

@@ -12,7 +12,13 @@ from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.parameters import file as parameter_file
 from xtdrone_autopilot.state.estimator_flags import HEIGHT_BY_VISION
 from xtdrone_core import FleetModel, FleetState, Scenario
-from xtdrone_core.contracts import AutopilotContext, ExternalPose, RemovableVehicles, Telemetered
+from xtdrone_core.contracts import (
+    AutopilotContext,
+    ExternalPose,
+    LandingTargetTaker,
+    RemovableVehicles,
+    Telemetered,
+)
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SensorBatch
@@ -32,7 +38,7 @@ _WARNING = 4  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
 
 
-class Px4Autopilot(Px4Fleet, ExternalPose, Telemetered, RemovableVehicles):
+class Px4Autopilot(Px4Fleet, ExternalPose, LandingTargetTaker, Telemetered, RemovableVehicles):
     """N real PX4s, each a process of its own.
 
     Implements xtdrone_core.contracts.Autopilot. PX4 runs its own estimator, flight modes and
@@ -175,6 +181,10 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Telemetered, RemovableVehicles):
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Sends a pose to PX4 as external vision; EKF2_EV_CTRL sets whether EKF2 fuses it."""
         self._telemetry.send_pose(i, t_us, pos, quat)
+
+    def take_landing_target(self, i: int, t_us: int, pos: npt.ArrayLike) -> None:
+        """Sends a place to PX4 as LANDING_TARGET; see contracts.LandingTargetTaker."""
+        self._telemetry.send_landing_target(i, t_us, pos)
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: sends the readings of t_us, returns actuator commands (N, A) 0..1.

@@ -33,6 +33,7 @@ _POSE_COVARIANCE = [
     for row in range(6)
     for column in range(row, 6)
 ]
+_NO_ANGLES = (0.0,) * 5  # angles, distance and size of a landing target whose place is given
 _SILENT_US = 3_000_000  # time without a heartbeat from PX4 after which it is sent some [us]
 _UNKNOWN_COVARIANCE = [math.nan] * 21
 
@@ -134,6 +135,31 @@ class FleetTelemetry(PeerTelemetry):
             self._links += (self._ports.offboard_local,)
             self._greet_us = 0
         super().apply(set_points)
+
+    def send_landing_target(self, i: int, t_us: int, pos: npt.ArrayLike) -> None:
+        """Sends the place of a landing target to vehicle i (LANDING_TARGET), in its local frame.
+
+        Args:
+            i: The vehicle.
+            t_us: Simulated time of the measurement [us].
+            pos: (3,) world [m].
+        """
+        x, y, z = map(float, enu_ned(np.asarray(pos) - self._offsets[i]))
+        self.send(
+            i,
+            mavlink.MAVLink_landing_target_message(
+                t_us,
+                0,
+                mavlink.MAV_FRAME_LOCAL_NED,
+                *_NO_ANGLES,
+                x,
+                y,
+                z,
+                (1.0, 0.0, 0.0, 0.0),
+                mavlink.LANDING_TARGET_TYPE_VISION_FIDUCIAL,
+                1,
+            ),
+        )
 
     def send_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Sends a pose to vehicle i as external vision (ODOMETRY), in its local frame.

@@ -39,6 +39,11 @@ class Motion(Memory):
         """Whether there has been a measurement."""
         return self.t_us >= 0
 
+    def forget(self) -> None:
+        """Makes it unseen."""
+        self.t_us = self.seen_us = -1
+        self.state[:], self.covariance[:] = 0.0, 0.0
+
     def at(self, t_us: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns position (3,) [m] and velocity (3,) [m/s] at a time [us]."""
         dt = (t_us - self.t_us) * 1e-6

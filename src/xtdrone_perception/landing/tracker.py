@@ -11,6 +11,7 @@ from sensor_models.cameras import CameraParameters
 from xtdrone_core import FleetState, Reading, SensorBatch
 from xtdrone_core.contracts import Flight, LandingTargetTaker, Observer, required
 from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.state import SensorDescription
 from xtdrone_dynamics.quaternion import to_matrix
 
@@ -24,14 +25,18 @@ _PLACE_STDDEV = 0.01  # of what the pose of the vehicle changes from image to im
 _KEPT_US = 1_000_000  # for how long poses of the vehicles are kept [us]
 
 
-class MarkerTracker(Observer):
+class MarkerTracker(Memory, Observer):
     """Finds one landing target for each vehicle that has a camera, the one that looks down most.
+
+    A snapshot of the simulation holds the motions of the targets, and a reset forgets them.
 
     Attributes:
         motions: Index of a vehicle -> motion of its target, in the world as the vehicle estimates
             it.
         images, detections: How many images were looked at, and in how many of them was a target.
     """
+
+    MEMORY = ("motions", "_poses", "images", "detections")
 
     def __init__(
         self,
@@ -104,6 +109,12 @@ class MarkerTracker(Observer):
         if self.motions[i].measure(reading.t_us, pos, covariance):
             self._on_seen(i, self._flight.t_us)
 
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """Forgets the targets of these vehicles (mask (N,) bool); see Stateful."""
+        for i, motion in self.motions.items():
+            if mask is None or mask[i]:
+                motion.forget()
+
     def write_counts(self, folder: Path) -> None:
         """Writes into a run's summary in how many images a target was seen."""
         run_folder.update_summary(
@@ -127,7 +138,7 @@ def landing_tracker(
         flight.autopilot,
         LandingTargetTaker,  # type: ignore[type-abstract]  # a protocol
         f"autopilot '{flight.scenario.autopilot}' takes no landing target here",
-        "use the embedded one",
+        "let embedded or px4 fly it",
     )
 
     def give_target(i: int, t_us: int) -> None:

@@ -131,7 +131,7 @@ class AprilTagDetector:
                 f"the library apriltag does not know {family}: give {names}, or the library opencv"
             )
         self._family = family
-        self._detector = _apriltag_detector(family)
+        self._detector = lasting_detector(family)
 
     def detect(self, image: np.ndarray) -> list[Seen]:
         """Returns what is seen in an image (H, W) or (H, W, 3) uint8, by number."""
@@ -144,12 +144,17 @@ class AprilTagDetector:
 
 
 @functools.cache
-def _apriltag_detector(family: str) -> Any:  # of a library without types
-    """Returns the library's detector of a family, one for all: it does not always end cleanly."""
+def lasting_detector(family: str) -> Any:  # of a library without types
+    """Returns the library's detector of a family, one for all, which is never destroyed.
+
+    The library frees its families before the detector, which then frees what hangs on them: from
+    the second detector on the heap can be damaged.
+    """
     library: Any = extras.require(
         "pupil_apriltags", "the library apriltag", "perception", PerceptionError
     )
-    return library.Detector(families=family, nthreads=1, quad_decimate=1.0)
+    lasting = type("Lasting", (library.Detector,), {"__del__": lambda self: None})
+    return lasting(families=family, nthreads=1, quad_decimate=1.0)
 
 
 def check_nested(markers: Sequence[Marker]) -> None:

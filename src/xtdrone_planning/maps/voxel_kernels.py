@@ -307,6 +307,44 @@ def set_ball(
 
 
 @njit(nogil=True)
+def set_boxes(
+    cells: np.ndarray,
+    low: np.ndarray,
+    resolution: float,
+    corners: np.ndarray,
+    sides: np.ndarray,
+    value: int,
+) -> None:
+    """Gives the unknown voxels in cubes a value.
+
+    Args:
+        cells, low, resolution: As in insert_depth().
+        corners: (M, 3) lowest corners [m].
+        sides: (M,) [m].
+        value: Log-odds. Occupied voxels are all that a cube touches, free ones those whose middle
+            is in it.
+    """
+    size = cells.shape
+    shift = 0.0 if value > 0 else 0.5
+    edge = 1e-3 if value > 0 else 0.0  # a cube does not touch its neighbour
+    first, last = np.empty(3, dtype=np.int64), np.empty(3, dtype=np.int64)
+    for m in range(corners.shape[0]):
+        for k in range(3):
+            begin, end = corners[m, k] / resolution, (corners[m, k] + sides[m]) / resolution
+            begin, end = begin + edge, max(end - edge, begin + edge)
+            first[k] = max(math.ceil(begin - shift) if value <= 0 else math.floor(begin), low[k])
+            last[k] = min(
+                math.ceil(end - shift) if value <= 0 else math.floor(end) + 1, low[k] + size[k]
+            )
+        for a in range(first[0], last[0]):
+            for b in range(first[1], last[1]):
+                for c in range(first[2], last[2]):
+                    x, y, z = a % size[0], b % size[1], c % size[2]
+                    if cells[x, y, z] == UNKNOWN:
+                        cells[x, y, z] = value
+
+
+@njit(nogil=True)
 def count_states(cells: np.ndarray) -> tuple[int, int]:
     """Returns how many voxels are known to be free, and how many to be occupied."""
     free = occupied = 0

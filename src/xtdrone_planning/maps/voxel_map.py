@@ -118,6 +118,24 @@ class VoxelMap(Memory):
             self._scratch(min(self.cells.size, 1 << 22)),
         )
 
+    def insert_boxes(self, corners: np.ndarray, sides: np.ndarray, occupied: np.ndarray) -> None:
+        """Takes what is known from elsewhere, where nothing is known yet.
+
+        Args:
+            corners: (M, 3) lowest corners of cubes, world [m].
+            sides: (M,) [m].
+            occupied: (M,) bool; a voxel that one of these touches is occupied.
+        """
+        for which, value in ((occupied, kernels.HIT), (~occupied, -kernels.HIT)):
+            kernels.set_boxes(
+                self.cells,
+                self.low,
+                self.resolution,
+                np.ascontiguousarray(corners[which], dtype=float),
+                np.ascontiguousarray(sides[which], dtype=float),
+                value,
+            )
+
     def set_free(self, pos: np.ndarray, radius: float) -> None:
         """Makes what is unknown within a radius [m] of a place free, as a vehicle flies there."""
         kernels.set_ball(

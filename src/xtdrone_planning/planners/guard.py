@@ -10,7 +10,10 @@ from ..maps.distance_field import FREE, DistanceField, clearance, state_at
 from .planner import STEP_S, Limits, Trajectory
 
 _SMOOTHSTEP = 1.5  # steepest slope of a smooth step from 0 to 1 over its mean
-CLEAR, UNSEEN, CLOSE, SHORT = 0, 1, 2, 3  # what a check has found
+CLEAR, UNSEEN, CLOSE = 0, 1, 2  # what a check has found
+BODY = 0.45  # radius of a person who swings the arms, and what its place is off [m]
+DOUBT = 0.12  # how much less is known of a place with each second ahead [m/s]
+_AHEAD_S = 3.0  # what moves is predicted for so long [s]
 
 
 def stopping(trajectory: Trajectory, keep: float, deceleration: float) -> Trajectory:
@@ -60,6 +63,50 @@ def exceeds(trajectory: Trajectory, limits: Limits, tolerance: float) -> bool:
     speed = np.sqrt((trajectory.vel**2).sum(axis=1).max())
     acceleration = np.sqrt((trajectory.acc**2).sum(axis=1).max())
     return bool(speed > tolerance * limits.speed or acceleration > tolerance * limits.acceleration)
+
+
+def meets(
+    trajectory: Trajectory, moving: np.ndarray, radius: float, begun: float = 0.0, rest: float = 0.0
+) -> bool:
+    """Whether something that moves comes too close to a trajectory.
+
+    Where it is too close already, it may not come closer.
+
+    Args:
+        trajectory: What is checked.
+        moving: (P, 4) as of Situation, where the check begins.
+        radius: Of the vehicle [m].
+        begun: Time of the trajectory at which the check begins [s].
+        rest: How long its end counts [s].
+    """
+    first = min(max(round(begun / STEP_S), 0), len(trajectory.pos) - 1)
+    steps = len(trajectory.pos) - first + round(rest / STEP_S)
+    return bool(least_gap(trajectory.pos[first:], moving, steps) < radius + BODY)
+
+
+@njit(nogil=True)
+def least_gap(pos: np.ndarray, moving: np.ndarray, steps: int) -> float:
+    """Returns the least distance [m] of a motion from the middle of what moves, less its doubt.
+
+    Args:
+        pos: (K, 3) places every STEP_S; it rests at the last one.
+        moving: (P, 4) x, y and their velocities at the first.
+        steps: How many count.
+    """
+    least = np.inf
+    for p in range(moving.shape[0]):
+        now = math.hypot(pos[0, 0] - moving[p, 0], pos[0, 1] - moving[p, 1])
+        closest = now
+        for n in range(min(steps, int(_AHEAD_S / STEP_S))):
+            t = n * STEP_S
+            k = min(n, pos.shape[0] - 1)
+            x = pos[k, 0] - moving[p, 0] - t * moving[p, 2]
+            y = pos[k, 1] - moving[p, 1] - t * moving[p, 3]
+            closest = min(closest, math.hypot(x, y) - DOUBT * t)
+        # One that is close and does not come closer is no reason to stay.
+        if closest < now - 0.02 or now > 2.0 * BODY:
+            least = min(least, closest)
+    return least
 
 
 @njit(nogil=True)

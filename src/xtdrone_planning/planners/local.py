@@ -37,17 +37,19 @@ class LocalPlanner:
         reason = _SHUT if found.end == CLOSED else ""
         path, whole = _beginning(found.path, HORIZON)
         for part in _SLOWER:
-            trajectory = self._spline(situation, path, whole and found.end != BORDER, part)
+            trajectory = self.smooth(situation, path, whole and found.end != BORDER, part)
             if not guard.exceeds(trajectory, limits, _TOLERANCE) and self._is_clear(
                 situation, trajectory
             ):
                 return Plan(trajectory, found.path, reason)
-        return Plan(None, found.path, reason or "no smooth way is clear of obstacles")
+        what = "obstacles and of what moves" if len(situation.moving) else "obstacles"
+        return Plan(None, found.path, reason or f"no smooth way is clear of {what}")
 
-    def _spline(
-        self, situation: Situation, path: np.ndarray, ends: bool, part: float
-    ) -> Trajectory:
-        """Returns the optimised spline along a path, at a part of the speed."""
+    def smooth(self, situation: Situation, path: np.ndarray, ends: bool, part: float) -> Trajectory:
+        """Returns the optimised spline along a path (P, 3), at a part of the speed.
+
+        It rests at the path's end if it ends there.
+        """
         limits = situation.limits
         now = float(np.linalg.norm(situation.vel))
         speed = part * limits.speed
@@ -69,6 +71,7 @@ class LocalPlanner:
             situation.field.low,
             situation.field.resolution,
             _places(situation, count),
+            situation.moving,
             _ROUNDS,
         )
         return Trajectory(situation.t_us, *spline.sample(self._points, count, _KNOT_S))
@@ -78,7 +81,9 @@ class LocalPlanner:
         """Whether nothing known is in the way, but for where the vehicle already is too close."""
         first = situation.field.distance(situation.pos)
         radius = min(situation.limits.radius, max(first - 0.02, 0.0))
-        return guard.check(situation.field, trajectory, radius, known=False) == guard.CLEAR
+        if guard.check(situation.field, trajectory, radius, known=False) != guard.CLEAR:
+            return False
+        return not guard.meets(trajectory, situation.moving, situation.limits.radius)
 
 
 def _beginning(path: np.ndarray, length: float) -> tuple[np.ndarray, bool]:

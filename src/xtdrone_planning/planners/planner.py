@@ -1,6 +1,7 @@
 """What a planner is given, and what it returns."""
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -38,6 +39,8 @@ class Situation:
     field: DistanceField  # of it, around the vehicle
     limits: Limits
     others: tuple["Trajectory", ...] = ()  # of other vehicles, as they were announced
+    # x, y [m] now and velocities [m/s] of people and cars, (P, 4)
+    moving: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 4)))
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,9 @@ class Plan:
     """What a planner returns: a trajectory, or None and the reason why there is none."""
 
     trajectory: Trajectory | None
-    path: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # (M, 3) way that it takes
+    path: np.ndarray = dataclasses.field(
+        default_factory=lambda: np.zeros((0, 3))
+    )  # (M, 3) way that it takes
     reason: str = ""
 
 

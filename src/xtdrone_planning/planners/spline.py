@@ -14,10 +14,12 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 from ..maps.distance_field import clearance_and_gradient
+from .guard import BODY, DOUBT
 from .planner import STEP_S
 
 JERK, CLEAR, SPEED, ACCELERATION, HEIGHT, END = 1.0, 6.0, 8.0, 8.0, 8.0, 0.3  # weights
 _MEMORY = 6  # pairs of L-BFGS
+_FORESEEN_S = 3.0  # what moves is predicted for so long [s]
 _FIXED = 3  # control points that the start determines
 
 
@@ -115,6 +117,7 @@ def _cost(
     low: np.ndarray,
     resolution: float,
     others: np.ndarray,
+    moving: np.ndarray,
     gradient: np.ndarray,
 ) -> float:
     """Returns the cost and writes its gradient; of fixed points that is 0."""
@@ -198,6 +201,16 @@ def _cost(
                     total += 2.0 * CLEAR * lack * lack
                     g = -4.0 * CLEAR * lack / apart
                     fx, fy, fz = fx + g * dx, fy + g * dy, fz + g * dz
+            t = (i + 0.5 * half) * h
+            for p in range(moving.shape[0]):
+                dx = x - moving[p, 0] - t * moving[p, 2]
+                dy = y - moving[p, 1] - t * moving[p, 3]
+                apart = math.sqrt(dx * dx + dy * dy) + 1e-9
+                lack = BODY + wanted + DOUBT * t - apart
+                if lack > 0.0 and t < _FORESEEN_S:
+                    total += 2.0 * CLEAR * lack * lack
+                    g = -4.0 * CLEAR * lack / apart
+                    fx, fy = fx + g * dx, fy + g * dy
             for j in range(4):
                 if i + j >= count:
                     break
@@ -227,6 +240,7 @@ def optimise(
     low: np.ndarray,
     resolution: float,
     others: np.ndarray,
+    moving: np.ndarray,
     rounds: int,
 ) -> float:
     """Minimises the cost of the control points in place; returns it.
@@ -240,6 +254,7 @@ def optimise(
         limits: (6,) of Limits.
         square, low, resolution: Of the DistanceField.
         others: (V, T, 3) places of other vehicles every h / 2.
+        moving: (P, 4) of Situation.
         rounds: Steps of L-BFGS.
     """
     fixed_end = 3 if ends else 0
@@ -248,7 +263,7 @@ def optimise(
     new, new_g = np.zeros((count, 3)), np.zeros((count, 3))
     s_kept, y_kept = np.zeros((_MEMORY, n)), np.zeros((_MEMORY, n))
     rho, alpha = np.zeros(_MEMORY), np.zeros(_MEMORY)
-    f = _cost(x, count, fixed_end, target, h, limits, square, low, resolution, others, g)
+    f = _cost(x, count, fixed_end, target, h, limits, square, low, resolution, others, moving, g)
     kept = 0
     for _ in range(rounds):
         d = g.copy().reshape(n)
@@ -273,7 +288,18 @@ def optimise(
         for _ in range(12):
             new[:] = x - step * d.reshape((count, 3))
             value = _cost(
-                new, count, fixed_end, target, h, limits, square, low, resolution, others, new_g
+                new,
+                count,
+                fixed_end,
+                target,
+                h,
+                limits,
+                square,
+                low,
+                resolution,
+                others,
+                moving,
+                new_g,
             )
             if value <= f - 1e-4 * step * slope:
                 better = True

@@ -11,6 +11,7 @@ from xtdrone_core.contracts import (
     Autopilot,
     AutopilotContext,
     ExternalPose,
+    LandingTargetTaker,
     Logging,
     Observer,
     Regroupable,
@@ -30,7 +31,15 @@ from .sub_fleet import SubFleet, TextRouter
 _ESTIMATED = tuple(field.name for field in dataclasses.fields(Estimates))[1:]  # without the time
 
 
-class MixedAutopilot(Regroupable, ExternalPose, Telemetered, Logging, SettableParameters, Observer):
+class MixedAutopilot(
+    Regroupable,
+    ExternalPose,
+    LandingTargetTaker,
+    Telemetered,
+    Logging,
+    SettableParameters,
+    Observer,
+):
     """Autopilots of a fleet in which not all vehicles have the same one.
 
     Implements xtdrone_core.contracts.Autopilot. Each autopilot sees its vehicles only, under their
@@ -278,6 +287,20 @@ class MixedAutopilot(Regroupable, ExternalPose, Telemetered, Logging, SettablePa
             f"autopilot '{sub_fleet.name}' takes no pose from outside",
             "let embedded or px4 fly this vehicle",
         ).take_pose(own, t_us, np.asarray(pos), np.asarray(quat))
+
+    def take_landing_target(self, i: int, t_us: int, pos: np.ndarray) -> None:
+        """Passes a landing target on to the autopilot of vehicle i.
+
+        Raises:
+            ScenarioError: It takes none.
+        """
+        sub_fleet, own = self._of[i]
+        required(
+            sub_fleet.autopilot,
+            LandingTargetTaker,  # type: ignore[type-abstract]  # a protocol
+            f"autopilot '{sub_fleet.name}' takes no landing target",
+            "let embedded or px4 fly this vehicle",
+        ).take_landing_target(own, t_us, pos)
 
     def set_parameter(self, i: int, name: str, value: float) -> None:
         """Sets a parameter of vehicle i.

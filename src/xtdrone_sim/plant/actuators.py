@@ -7,6 +7,7 @@ xtdrone_dynamics. A user-defined kind brings its own function, `act`.
 import math
 import types
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numba
 import numpy as np
@@ -19,10 +20,13 @@ from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.earth import atmosphere
+from xtdrone_dynamics.earth.waves import WAVE
 from xtdrone_dynamics.forces import aerodynamics, half_wing, propeller, rotor, servo, wing
 
 from .ground import add_tyres
-from .water import add_hulls
+from .water import add_hulls, add_hulls_in_waves, levels_in_waves
+
+_WATER = 5  # place of the water's level among the arguments of step_actuators()
 
 
 class ActuatorStage(Memory):
@@ -42,6 +46,7 @@ class ActuatorStage(Memory):
             body's origin [N m], world frame.
         joint_targets: (N, J) joint targets of this step [rad] or [m].
         tread: (N, T, 2) deflection of the tyres, in the direction of rolling and to the left [m].
+        waves: (K,) of xtdrone_dynamics.earth.waves.WAVE; none in still water.
     """
 
     MEMORY = ("wind", "density", "speed_limit", "effectiveness", "power", "joint_targets", "tread")
@@ -71,6 +76,8 @@ class ActuatorStage(Memory):
         self.joint_targets = np.zeros(fleet.joint.shape)
         self.tread = np.zeros((*fleet.tyre.shape, 2))
         self._water = float(water), float(water_weight)
+        self.waves = np.zeros(0, dtype=WAVE)
+        self._levels = np.zeros(n)  # of the water at each vehicle, in waves [m]
         self._fleet = fleet
         self._altitude = altitude
         self._air = np.zeros((n, 3))
@@ -80,7 +87,9 @@ class ActuatorStage(Memory):
         self._downwash = bool(fleet.effects["wake_radius"].any())
         self.remember_start()
 
-    def step(self, commands: np.ndarray, state: FleetState, dt_us: int) -> np.ndarray:
+    def step(
+        self, commands: np.ndarray, state: FleetState, dt_us: int, t_us: int = 0
+    ) -> np.ndarray:
         """Advances the actuators by one step; returns the wrenches of actuators and aerodynamics.
 
         Args:
@@ -88,6 +97,7 @@ class ActuatorStage(Memory):
                 value starts at zero_position_armed.
             state: The fleet at the start of the step; its `actuator` is advanced in place.
             dt_us: Length of the step [us].
+            t_us: Simulated time at its start, which waves need [us].
 
         Returns:
             `wrench`. `joint_targets` and `power` are also those of this step.
@@ -106,7 +116,7 @@ class ActuatorStage(Memory):
                 self.density,
                 air,
             )
-        self._step(
+        rotors_and_more = (
             commands,
             fleet.vehicle,
             fleet.actuator,
@@ -127,6 +137,10 @@ class ActuatorStage(Memory):
             self.joint_targets,
             self.power,
         )
+        if self.waves.size:
+            self._step_each(rotors_and_more, state.pos, t_us * 1e-6)
+        else:
+            self._step(*rotors_and_more)
         if fleet.wing.size:
             add_wings(
                 fleet.vehicle,
@@ -170,17 +184,29 @@ class ActuatorStage(Memory):
                 self.wrench,
             )
         if fleet.hull.size:
-            add_hulls(
-                fleet.vehicle,
-                fleet.hull,
-                *self._water,
+            bodies = (
                 state.body_pos,
                 state.body_quat,
                 state.body_vel,
                 state.body_ang_vel,
                 self.wrench,
             )
+            if self.waves.size:
+                sea = *self._water, self.waves, t_us * 1e-6
+                add_hulls_in_waves(fleet.vehicle, fleet.hull, *sea, *bodies)
+            else:
+                add_hulls(fleet.vehicle, fleet.hull, *self._water, *bodies)
         return self.wrench
+
+    def _step_each(self, arguments: tuple[Any, ...], pos: np.ndarray, t: float) -> None:
+        """Steps the actuators of each vehicle by itself, whose water has its own level."""
+        levels_in_waves(self.waves, self._water[0], t, pos, self._levels)
+        for i in range(len(pos)):
+            own: list[Any] = [
+                each[i : i + 1] if isinstance(each, np.ndarray) else each for each in arguments
+            ]
+            own[_WATER] = float(self._levels[i])
+            self._step(*own)
 
 
 @fleet_kernel

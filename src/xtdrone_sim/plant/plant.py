@@ -1,5 +1,6 @@
 """The plant turns actuator commands into wrenches on bodies: actuators, aerodynamics, batteries."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ from xtdrone_core import FleetModel, FleetState, Scenario
 from xtdrone_core.contracts import Engine, Snapshot
 from xtdrone_core.runs.snapshot import Rows, take_over
 
+from ..errors import WaveError
 from ..world import World
+from ..world.waves import Waves
 from .actuators import ActuatorStage
 from .battery import BatteryStage
 from .disturbances import Disturbances
@@ -37,11 +40,12 @@ class Plant:
             engine: The engine that simulates the payloads.
 
         Raises:
-            XtdroneError: Wind or a disturbance is invalid.
+            XtdroneError: Wind, waves or a disturbance is invalid.
         """
         self.actuators = ActuatorStage(
             fleet, world.altitude, world.water, world.water_density * world.gravity
         )
+        self.actuators.waves = _waves_of(scenario, world)
         self.battery = BatteryStage(fleet)
         self.disturbances = Disturbances(scenario, fleet, engine, self.actuators, self.battery)
         self.pushes = Pushes(fleet.n, engine)
@@ -89,7 +93,7 @@ class Plant:
         """
         if self.wind is not None:
             self.wind.step(t_us, dt_us, state.pos, state.vel, self.actuators.wind)
-        wrench = self.actuators.step(commands, state, dt_us)
+        wrench = self.actuators.step(commands, state, dt_us, t_us)
         self.battery.step(self.actuators.power, dt_us, self.actuators.speed_limit)
         self.pushes.apply(t_us, state, wrench)
         return wrench
@@ -152,3 +156,14 @@ def _wind_of(scenario: Scenario, world: World) -> Wind | None:
     else:
         parameters = WindParameters.of_world(world.wind, world.sdf.parent)
     return None if parameters.still else Wind(parameters, *_fleet_of(scenario))
+
+
+def _waves_of(scenario: Scenario, world: World) -> np.ndarray:
+    """The scenario's waves if it has some, else the world's, (K,) of WAVE; none in still water."""
+    given = Waves.parse(scenario.waves) if scenario.waves else world.waves
+    if scenario.waves and world.water == -math.inf:
+        raise WaveError(
+            f"waves '{scenario.waves}' need water, and world '{world.name}' has none: give a world "
+            "such as lake, or leave them out"
+        )
+    return given.sampled(scenario.seed, world.gravity)

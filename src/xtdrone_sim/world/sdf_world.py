@@ -30,7 +30,9 @@ from ..vehicles.sdf_tree import (
 from ..vehicles.shapes import Shape, shapes_of
 from .gates import gate_actors, gate_models
 from .models import WorldModel, of_world
+from .sdf_waves import WAVE_PLUGINS, read_waves
 from .sky import Fog, sky_and_fog
+from .waves import CALM, Waves
 
 _WIND = "gazebo_wind_plugin"
 _SEA = 1025.0  # density of sea water [kg/m^3]
@@ -74,6 +76,7 @@ class World:
     remarks: tuple[str, ...] = ()  # a line for each thing in the file that is left out
     water: float = -math.inf  # height of the water's surface [m]; -inf without water
     water_density: float = 0.0  # [kg/m^3]
+    waves: Waves = CALM  # of the water
     added: tuple[str, ...] = ()  # models that are not in its file, as SDF
     sky_hour: float | None = None  # <scene><sky><time>, hours since midnight
     fog: Fog | None = None  # <scene><fog>
@@ -158,7 +161,7 @@ def _read(path: Path, added: tuple[str, ...]) -> World:
         background,
         of_world(scope),
         tuple(read_actor(actor, remarks) for actor in scope.actors()),
-        (*remarks, *unread_plugins(scope, (_WIND,))),
+        (*remarks, *unread_plugins(scope, (_WIND, *WAVE_PLUGINS))),
         *_water(scope),
         added,
         *sky_and_fog(scene),
@@ -221,19 +224,27 @@ def _wind(scope: Scope) -> dict[str, str]:
     return tags
 
 
-def _water(scope: Scope) -> tuple[float, float]:
-    """Height of the surface and density: <xtdrone:water>, or PX4's model `ocean` of salt water."""
+def _water(scope: Scope) -> tuple[float, float, Waves]:
+    """Height of the surface, density, and waves.
+
+    They are those of <xtdrone:water>, or salt water as high as PX4's model `ocean` or as the model
+    that has a plugin of waves.
+    """
     block = scope.own("water")
+    waves, height = read_waves(scope)
     if block is None:
         seas = [
-            nested.pose("", scope.element) for name, nested in scope.models() if name == "ocean"
+            nested.pose("", scope.element).pos[2]
+            for name, nested in scope.models()
+            if name == "ocean"
         ]
-        return (seas[0].pos[2], _SEA) if seas else (-math.inf, 0.0)
-    refuse_unknown(block, ("level", "density"))
+        heights = [*seas, *([] if height is None else [height])]
+        return (heights[0], _SEA, waves) if heights else (-math.inf, 0.0, CALM)
+    refuse_unknown(block, ("level", "density", "waves"))
     level, density = number(block, "level", 0.0), number(block, "density", _SEA)
     if density <= 0.0:
         fail(block, f"<density> of water is {density:g}: give kg/m^3 above 0")
-    return level, density
+    return level, density, waves
 
 
 def _light(element: Element, pose: Pose) -> Light:

@@ -15,8 +15,7 @@ from .state import Pose, Prior, State
 from .tracker import Tracker
 
 _REST_S = 0.3  # time at rest from which the start is one at rest [s]
-_LEAST = 6  # images from which a start in flight is tried
-_WINDOW = {1: 25, 2: 12}  # the most, by the number of cameras
+_LEAST, _WINDOW = {1: 12, 2: 6}, {1: 25, 2: 12}  # images of a start in flight, by cameras
 _HELD = 0.02  # standard deviation of the velocity at rest [m/s]
 _BLIND_S = 3.0  # time without a point after which the pose counts as lost [s]
 
@@ -151,7 +150,7 @@ class VisualInertialOdometry:
             pose = start.at_rest(whole, self._moved)
         if pose is not None:
             self._begin("rest", pose, start.AT_REST)
-        elif len(self._frames) >= _LEAST:
+        elif len(self._frames) >= _LEAST[len(self._rig.positions)]:
             found = start.in_flight(self._rig, self._frames, self._between, self._deviation)
             if found is not None:
                 self._begin("flight", *found)

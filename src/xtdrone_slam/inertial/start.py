@@ -26,8 +26,8 @@ _CONVERGED = 1e-3  # [m/s]
 _BIASES = np.repeat([0.01, 0.2], 3)  # deviations of gyroscope's and accelerometer's [rad/s, m/s^2]
 _POINTS = 60  # points in the equations: those seen longest
 _LEAST_POINTS, _LEAST_SEEN = 8, 4  # points, and images of one, for a start in flight
-_SPEED = 0.25  # largest standard deviation of the velocity [m/s]
-_FIT = 4.0  # largest error of the images, in standard deviations
+_SPEED = {1: 0.1, 2: 0.25}  # largest standard deviation of the velocity, by cameras [m/s]
+_FIT = 3.0  # largest error of the images, in standard deviations
 
 
 # Of a point: equations of its place (M, 3), of the unknown (M, 12), and their values (M,).
@@ -115,7 +115,8 @@ def in_flight(
             break
     if misfit > _FIT * deviation:
         return None
-    return _judged(solution, deviation**2 * np.linalg.pinv(normal))
+    most = _SPEED[len(rig.positions)]
+    return _judged(solution, deviation**2 * np.linalg.pinv(normal), most)
 
 
 def _normal(rows: Sequence[Rows]) -> tuple[np.ndarray, np.ndarray]:
@@ -141,11 +142,11 @@ def _places(rows: Sequence[Rows], solution: np.ndarray) -> tuple[np.ndarray, flo
     return np.array(places), (squares / count) ** 0.5
 
 
-def _judged(solution: np.ndarray, covariance: np.ndarray) -> tuple[Pose, Prior] | None:
+def _judged(solution: np.ndarray, covariance: np.ndarray, most: float) -> tuple[Pose, Prior] | None:
     """Returns the state, if its velocity is sure enough."""
     deviations = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
     speed, rate = float(deviations[:3].max()), float(deviations[6:9].max())
-    if not speed < _SPEED:
+    if not speed < most:
         return None
     rotation = levelled(-solution[3:6])
     prior = Prior(0.05, max(3.0 * speed, 0.1), max(3.0 * rate, 0.003), 0.2)

@@ -17,6 +17,7 @@ _FORWARD_BACKWARD = 0.5  # largest forward-backward error of a track [pixels]
 _EPIPOLAR = 1.5  # largest distance from an epipolar line [pixels]
 _QUALITY = 0.003  # of a corner, as a share of the best in the image
 _SPACING = 22  # least distance between corners [pixels]
+_CONTRAST = 3.0  # most that a part of a dark image is brightened by (CLAHE's clip limit)
 _ENOUGH = 8  # points from which a fundamental matrix is fitted
 
 
@@ -44,6 +45,7 @@ class Tracker:
         self._right = calibration.right if cameras == 2 else None
         self._right_from_left = calibration.right_from_left
         self._features = features
+        self._equalise = cv2.createCLAHE(_CONTRAST, (8, 8))
         self._last: np.ndarray | None = None
         self._pixels = np.zeros((0, 1, 2), np.float32)
         self._names = np.zeros(0, dtype=np.int64)
@@ -56,6 +58,7 @@ class Tracker:
             left, right: (H, W) uint8; the right one is not used with one camera.
             turn: (3, 3) from the last optical frame of the left camera to this one, as known.
         """
+        left = self._equalise.apply(left)
         if self._last is not None:
             self._follow(self._last, left, turn)
         self._detect(left)
@@ -65,6 +68,7 @@ class Tracker:
         )
         seen = flat[:, None].astype(float)
         if self._right is not None:
+            right = self._equalise.apply(right)
             seen = np.concatenate([seen, self._matched(left, right, flat)[:, None]], axis=1)
         return Frame(self._names.copy(), seen)
 

@@ -187,6 +187,10 @@ def _read_further(name: str, value: Any) -> None:  # value: of the option's own 
         from xtdrone_sim.plant.wind import WindParameters
 
         WindParameters.parse(value)
+    elif name == "waves":
+        from xtdrone_sim.world.waves import Waves
+
+        Waves.parse(value)
     elif name == "sensors":
         from sensor_models.changes import parse_changes
 

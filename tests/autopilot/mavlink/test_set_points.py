@@ -38,6 +38,23 @@ def flight():
         one.simulation.close()
 
 
+def test_sticks_come_in_thousandths_and_up_from_the_middle():
+    f = Flight()
+    try:
+        f.run(0.004)
+        f.send(mavlink.MAVLink_manual_control_message(1, 500, -250, 750, 125, 3))
+        f.send(mavlink.MAVLink_manual_control_message(2, 0, 0, 0, 0, 0))  # somebody else's
+        status = f.autopilot.status[0]
+        sticks = [status[f"stick_{name}"] for name in ("forward", "right", "up", "clockwise")]
+        assert sticks == pytest.approx([0.5, -0.25, 0.5, 0.125]) and status["stick_buttons"] == 3
+        f.run(0.04)
+        f.send(mavlink.MAVLink_manual_control_message(1, 0, -250, 750, 125, 0))
+        rates = np.array([-0.5, 0.0, 0.0, 0.0]) / 0.04 * (0.04 / 0.14)  # filtered over 0.1 s
+        assert f.autopilot.status[0]["stick_rates"] == pytest.approx(rates)
+    finally:
+        f.simulation.close()
+
+
 class Holder:
     """Holds a vehicle at its height and level from its estimates; what an Agent would do."""
 

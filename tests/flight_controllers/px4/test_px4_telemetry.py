@@ -173,6 +173,16 @@ def test_a_pose_from_outside_goes_to_px4_as_odometry(pair):
     assert variances == pytest.approx([1e-4] * 6)
 
 
+def test_a_landing_target_goes_to_px4_in_its_local_frame(pair):
+    telemetry, peers, _ = pair
+    telemetry.step(0)
+    peers[1].hear(CAMERA_LOCAL, "HEARTBEAT")
+    telemetry.send_landing_target(1, 20_000, np.array([1.0, 2.0, 3.0]))
+    m = peers[1].hear(CAMERA_LOCAL, "LANDING_TARGET")
+    assert (m.time_usec, m.frame, m.position_valid) == (20_000, mavlink.MAV_FRAME_LOCAL_NED, 1)
+    assert (m.x, m.y, m.z) == (2.0, 1.0, -3.0)
+
+
 def test_nothing_is_known_of_a_px4_that_was_restarted(pair):
     telemetry, peers, _ = pair
     telemetry.step(0)

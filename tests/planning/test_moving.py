@@ -1,0 +1,119 @@
+"""People: how they are found and predicted, and that a vehicle keeps off them."""
+
+import numpy as np
+import pytest
+from lxml import etree
+
+from xtdrone_core.command import main
+from xtdrone_core.runs import snapshot
+from xtdrone_planning.forest import bounds_of, objects_of
+from xtdrone_planning.maps.moving import Tracks, groups
+from xtdrone_planning.people import walks
+from xtdrone_planning.planners import guard
+from xtdrone_planning.planners.planner import Trajectory
+from xtdrone_sim.world.sdf_world import load_world
+
+STEP_US = 100_000
+
+
+def seen_side(place, radius, viewer, count=40):
+    """Points (count, 3) of the side of a post that a viewer sees, with 1 cm of noise."""
+    rng = np.random.default_rng(round(1e3 * float(np.sum(viewer))))
+    toward = np.arctan2(*(viewer[:2] - place)[::-1])
+    angles = toward + np.linspace(-1.3, 1.3, count)
+    ring = place + radius * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    heights = rng.uniform(0.8, 1.7, (count, 1))
+    return np.hstack([ring + rng.normal(0.0, 0.01, ring.shape), heights])
+
+
+def test_points_that_lie_together_are_a_group_and_walls_are_none():
+    post = seen_side(np.array([3.0, 1.0]), 0.2, np.zeros(3))
+    far = seen_side(np.array([30.0, 1.0]), 0.2, np.zeros(3))
+    wall = np.array([[5.0, y, 1.0] for y in np.arange(-4.0, 0.0, 0.05)])
+    found = groups(np.concatenate([post, far, wall, [[-3.0, -3.0, 1.0]]]), np.zeros(3))
+    assert len(found) == 1
+    assert found[0, :2] == pytest.approx((2.87, 0.96), abs=0.06)
+    assert found[0, 2] == 40
+
+
+def tracks_of(walkers, posts, seconds=3.0, viewer=lambda t: np.array([2.0 * t, 0.0, 1.3])):
+    tracks = Tracks()
+    for t_us in range(0, round(seconds * 1e6) + 1, STEP_US):
+        t = t_us * 1e-6
+        here = viewer(t)
+        points = [seen_side(pos + t * vel, 0.25, here) for pos, vel in walkers]
+        points += [seen_side(place, 0.25, here) for place in posts]
+        tracks.see(t_us, np.concatenate(points), here)
+    return tracks
+
+
+def test_who_walks_moves_and_trees_that_one_flies_past_do_not():
+    walker = np.array([8.0, 3.0]), np.array([-0.5, -1.0])
+    posts = [np.array([x, y]) for x in (2.0, 4.0, 6.0) for y in (-2.0, 1.2)]
+    tracks = tracks_of([walker], posts)
+    assert tracks.count == 1
+    ((x, y, u, v),) = tracks.at(3_000_000)
+    assert (x, y) == pytest.approx(walker[0] + 3.0 * walker[1], abs=0.35)
+    assert (u, v) == pytest.approx(walker[1], abs=0.25)
+    ahead = tracks.at(4_000_000)[0, :2]
+    assert ahead == pytest.approx((x + u, y + v))
+
+
+def test_who_is_hidden_for_a_moment_walks_on_and_is_forgotten_later():
+    tracks = tracks_of([(np.array([3.0, 3.0]), np.array([0.0, -1.0]))], [], 2.0)
+    nothing = np.zeros((0, 3))
+    tracks.see(2_500_000, nothing, np.array([4.0, 0.0, 1.3]))
+    assert tracks.at(2_500_000)[0, 1] == pytest.approx(0.5, abs=0.35)
+    tracks.see(3_500_000, nothing, np.array([4.0, 0.0, 1.3]))
+    assert len(tracks.at(3_500_000)) == 0
+
+
+def test_tracks_survive_a_snapshot(tmp_path):
+    tracks = tracks_of([(np.array([3.0, 3.0]), np.array([0.0, -1.0]))], [], 2.0)
+    snapshot.write(tmp_path / "snapshot", tracks.save(), {})
+    other = Tracks()
+    other.load(snapshot.read(tmp_path / "snapshot")[0])
+    assert (other.at(2_000_000) == tracks.at(2_000_000)).all()
+    assert other.count == 1
+
+
+@pytest.mark.parametrize(
+    "moving, rest, meets",
+    [
+        ((4.5, 0.0, -1.0, 0.0), 0.0, True),  # head-on
+        ((3.0, 3.0, 0.0, -1.0), 0.0, False),  # it stops before
+        ((3.0, 3.0, 0.0, -1.0), 2.0, True),  # and stands in the way then
+        ((3.0, 3.0, 0.0, 1.0), 2.0, False),  # leaves
+        ((0.0, 0.8, 0.0, 1.0), 0.0, False),  # is close, and leaves
+        ((0.0, 0.8, 0.0, -1.0), 0.0, True),
+    ],
+)
+def test_what_moves_meets_a_trajectory_or_not(moving, rest, meets):
+    pos = np.zeros((76, 3))
+    pos[:, 0] = np.linspace(0.0, 3.0, 76)  # 1.5 s
+    trajectory = Trajectory(0, pos, np.zeros((76, 3)), np.zeros((76, 3)))
+    assert guard.meets(trajectory, np.array([moving]), 0.45, rest=rest) == meets
+
+
+def test_people_walk_between_trees_and_away_from_take_off_and_landing(tmp_path, capsys):
+    objects, bounds = objects_of("navigation_forest", 1), bounds_of("navigation_forest")
+    people = walks(objects, bounds, 8, 1)
+    assert len(people) == 8
+    for walk in people:
+        places = np.array([point[1:3] for point in walk.way_points()])
+        assert np.linalg.norm(places, axis=1).min() >= 4.0
+        apart = np.linalg.norm(places[:, None] - objects["pos"][None, :, :2], axis=2)
+        assert (apart > objects["size"][:, 0] + 0.5).all()
+        times = [point[0] for point in walk.way_points()]
+        assert (np.diff(times) > 0.0).all()
+    path = tmp_path / "people.world"
+    command = ["planning", "world", "navigation_forest", "--seed", "1", "--people", "8"]
+    assert main([*command, "--out", str(path)]) == 0
+    world = load_world(path)
+    assert len(world.actors) == 8
+    assert all(0.7 < actor.fastest < 2.0 and actor.figure == "person" for actor in world.actors)
+    walked = [
+        np.ptp([actor.pose(t).pos[:2] for t in range(0, 60, 5)], axis=0) for actor in world.actors
+    ]
+    assert all(np.hypot(*span) > 4.0 for span in walked)
+    assert etree.parse(str(path)).getroot().tag == "sdf"
