@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import xtdrone as xd
+from xtdrone_core.command import main
 from xtdrone_core.errors import XtdroneError
+from xtdrone_core.runs import run_folder
 from xtdrone_formation.declarations import Radio
 from xtdrone_formation.network import Network
+from xtdrone_planning.forest import write_world
 from xtdrone_planning.maps.distance_field import DistanceField
 from xtdrone_planning.planners import guard
 from xtdrone_planning.planners.planner import STEP_S, Trajectory
@@ -246,3 +249,19 @@ def test_flights_through_forests_are_kept_and_counted(tmp_path, monkeypatch):
     file.write_text('{"case": 3}\n')
     with pytest.raises(XtdroneError, match="line 1 of .* is no flight"):
         crossing.read(file)
+
+
+@pytest.mark.long
+def test_three_cross_each_other_between_trees(tmp_path, runs):
+    world = tmp_path / "forest.world"
+    write_world(world, "woods", 1)
+    command = ["fly", "swarm", "--vehicles", crossing.vehicles(3), "--world", str(world)]
+    options = ["goal=16,0,2", "delay=0.1", "loss=0.1"]
+    settings = [word for option in options for word in ("--set", option)]
+    assert main([*command, *settings, "--name", "swarm", "--log", "none"]) == 0
+    summary = run_folder.read_summary(runs / "swarm")
+    assert summary["goals_reached"] == 3 and not summary["collisions"]
+    assert summary["least_distance_m"] > 1.2
+    assert 0.05 < summary["packets_lost"] / summary["packets_sent"] < 0.15
+    for name in ("navigation.png", "distances.png"):
+        assert (runs / "swarm" / "plots" / name).stat().st_size > 10_000

@@ -181,8 +181,11 @@ class ExploreAgent(SeeingAgent):
         return True
 
     def _first(self, pos: np.ndarray, views: list[Viewpoint]) -> Viewpoint:
-        """Returns the viewpoint to fly to first."""
+        """Returns the viewpoint to fly to: the one before, as long as there is one, or the next."""
         places = np.array([view.pos for view in views])
+        off = np.linalg.norm(places - self.pilot.goal, axis=1)
+        if off.min() < _APART:  # there is still something to see: it is not left for another one
+            return views[int(np.argmin(off))]
         there = self._lengths(pos, places)
         if self._scheme == "nearest":
             return views[int(np.argmin(there))]
@@ -192,8 +195,6 @@ class ExploreAgent(SeeingAgent):
         lengths[0, 1:] = there[near]
         for k in range(len(kept)):
             lengths[k + 1, 1:] = self._lengths(places[k], places)
-        # What is nearly flown to is not left for something as good.
-        lengths[0, 1:] -= 1.5 * (np.linalg.norm(places - self.pilot.goal, axis=1) < _APART)
         return kept[tour(lengths)[0] - 1]
 
     def _lengths(self, pos: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from ..planners.planner import Limits
 from ..planners.search import is_open
 
 GROUP = 1.6  # side of the upright blocks that frontiers are grouped by [m]
-_LEAST = 32  # voxels of a group that is worth a look
+_LEAST = 24  # voxels of a group that is worth a look
 _RADII, _ANGLES = (1.2, 2.0, 2.8), 12  # of the places tried around a group [m]
 _FAR = 1e6
 
