@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     room: str
     modules: str
     tests: str
-    count: str
+    faults: str
 
 
 Outcome = dict[str, list[str]]  # what became of the faults: what they are
@@ -65,9 +65,10 @@ def plant(plan: Plan, checkout: Path, known: Outcome | None) -> Outcome | None:
     with tempfile.TemporaryDirectory() as folder:
         outcome, before = Path(folder) / "faults.json", Path(folder) / "known.json"
         before.write_text(json.dumps(known or {}))
-        words = [plan.modules.replace(" ", ","), *plan.tests.split(), "--count", plan.count]
-        command = [sys.executable, ROOT / "tests" / "support" / "mutants.py", *words, "--long"]
-        subprocess.run([*command, "--json", outcome, "--known", before], cwd=checkout)
+        words = [plan.modules.replace(" ", ","), *plan.tests.split(), "--count", plan.faults]
+        mutants = ROOT / "tests" / "support" / "mutants.py"
+        command = [sys.executable, str(mutants), *words, "--long"]
+        subprocess.run([*command, "--json", str(outcome), "--known", str(before)], cwd=checkout)
         return json.loads(outcome.read_text()) if outcome.exists() else None
 
 

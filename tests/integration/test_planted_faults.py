@@ -10,7 +10,7 @@ FAULTS = runpy.run_path(str(ROOT / "scripts" / "planted_faults.py"))
 
 def test_modules_and_tests_are_there():
     plans = FAULTS["plans"]()
-    assert sum(int(plan.count) for plan in plans) >= 200
+    assert sum(int(plan.faults) for plan in plans) >= 200
     for plan in plans:
         assert [name for name in plan.modules.split() if not importlib.util.find_spec(name)] == []
         assert [name for name in plan.tests.split() if not (ROOT / name).exists()] == []
