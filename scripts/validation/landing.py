@@ -38,6 +38,8 @@ def draw(landings: Sequence[Landing], bound: float):
     turn = np.linspace(0.0, 2.0 * np.pi, 100)
     ground.plot(bound * np.cos(turn), bound * np.sin(turn), color=plot_style.series(1))
     for landing in landings:
+        if landing.failed:
+            continue
         ground.plot(*landing.end, "o", color=plot_style.series(0), ms=4)
         side.plot(*np.array(landing.path).T, color=plot_style.series(0), lw=0.7)
     ground.set(xlabel="east of the middle [m]", ylabel="north of the middle [m]")
@@ -50,6 +52,7 @@ def tell(page: Page, row: Row, landings: Sequence[Landing]) -> None:
     """Adds a row of the table."""
     errors = np.array([landing.error for landing in landings])
     good = sum(landing.error <= row.bound and not landing.failed for landing in landings)
+    failed = sum(bool(landing.failed) for landing in landings)
     wanted = int(np.ceil(row.share * len(landings)))
     so_far = "" if len(landings) == row.most else " so far"
     what = f"{row.title}: {good} of {len(landings)} within {row.bound:g} m"
@@ -57,9 +60,8 @@ def tell(page: Page, row: Row, landings: Sequence[Landing]) -> None:
         row.title,
         f"{good} of {len(landings)} within {row.bound:g} m",
         f"{int(np.ceil(row.share * row.most))} of {row.most}" if row.share else "none",
-        f"{errors.mean():.3f}",
-        f"{np.median(errors):.3f}",
-        f"{errors.max():.3f}",
+        *((f"{errors.mean():.3f}", f"{np.median(errors):.3f}") if not failed else ("-", "-")),
+        f"{errors.max():.3f}" if not failed else f"{failed} not landed",
         f"{np.median([landing.seconds for landing in landings]):.0f}",
         f"{np.mean([landing.seen for landing in landings]):.0%}",
         page.holds(what, good >= wanted) + so_far if row.share else "only told",
