@@ -4,14 +4,20 @@ Processor times of one thread in a wood of cylinders, with the camera of iris_de
 10 m) and a lidar of 16 x 1800 rays.
 
     python benchmarks/bench_planning.py
+    python benchmarks/bench_planning.py --flight    # one vehicle with camera, map and planner alone
 """
 
 import argparse
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import results
 
+import xtdrone as xd
+from xtdrone_planning.agent import NavigateAgent
+from xtdrone_planning.forest import write_world
 from xtdrone_planning.maps.distance_field import DistanceField
 from xtdrone_planning.maps.voxel_map import VoxelMap
 from xtdrone_planning.planners.local import LocalPlanner
@@ -84,11 +90,35 @@ def times(call, rounds: int) -> np.ndarray:
     return np.array(found[1:])
 
 
+def flight() -> None:
+    """Prints how fast a flight through a forest is, and whose processor time it takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "woods.world"
+        write_world(path, "woods", 0)
+        agent = NavigateAgent(1, "56,0,2")
+        scenario = xd.Scenario(vehicles="iris_depth", world=str(path), speed=0.0)
+        with xd.Simulation(scenario, agent=agent) as simulation:
+            simulation.run(2.0)  # kernels are loaded, the first image is drawn
+            wall, own, all_threads = time.perf_counter(), time.thread_time(), time.process_time()
+            simulation.run()
+            seconds = simulation.time - 2.0
+            wall = time.perf_counter() - wall
+            own, all_threads = time.thread_time() - own, time.process_time() - all_threads
+    print(f"{seconds:.1f} s of flight, {agent.goals_reached()['goals'][0]} goal reached")
+    print(f"real-time factor {seconds / wall:.2f} (goal 1.5 on two idle cores)")
+    print(f"processor time of a simulated second: {own / seconds:.3f} s in the flight's thread,")
+    print(f"    {(all_threads - own) / seconds:.3f} s in those of images and planner")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=20, help="of each measurement (20)")
     parser.add_argument("--woods", type=int, default=200, help="in which is planned (200)")
+    parser.add_argument("--flight", action="store_true", help="only a flight's real-time factor")
     args = parser.parse_args()
+    if args.flight:
+        flight()
+        return
     rows, work = [], results.Work()
 
     def row(what: str, value: float, unit: str, **params: object) -> None:

@@ -121,3 +121,20 @@ def test_a_file_that_holds_no_results_is_refused(tmp_path, line, capsys):
     path.write_text(line + "\n")
     assert main(["planning", "table", "--out", str(path)]) == 1
     assert "line 1 of" in capsys.readouterr().err
+
+
+def test_a_planner_of_a_user_is_a_class_of_one_method(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_planners.py").write_text(
+        "from xtdrone_planning.planners.planner import Plan\n"
+        "class Patient:\n"
+        "    def plan(self, situation):\n"
+        "        return Plan(None, reason='not yet')\n"
+        "class Nothing:\n"
+        "    pass\n"
+    )
+    assert NavigateAgent(1, planner="my_planners:Patient").goals().tolist() == [[20.0, 0.0, 2.0]]
+    for name, message in (("Nothing", "plan"), ("Missing", "Missing")):
+        with pytest.raises(XtdroneError, match=message) as error:
+            NavigateAgent(1, planner=f"my_planners:{name}")
+        assert "\n" not in str(error.value)
