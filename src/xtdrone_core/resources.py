@@ -124,15 +124,16 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def vehicle_names() -> list[str]:
-    """Names of the vehicles: folders of models/ whose SDF file has rotors."""
-    return sorted(folder.name for folder in (root() / "models").iterdir() if _has_rotors(folder))
+    """Names of the vehicles: folders of models/ with rotors, or with a flight stack's plugin."""
+    return sorted(folder.name for folder in (root() / "models").iterdir() if _is_vehicle(folder))
 
 
-def _has_rotors(folder: Path) -> bool:
+def _is_vehicle(folder: Path) -> bool:
     try:
-        return b"motor_model" in files.read_bytes(model_sdf(folder))
+        sdf = files.read_bytes(model_sdf(folder))
     except XtdroneError:
         return False
+    return b"motor_model" in sdf or b"mavlink_interface" in sdf
 
 
 def world_names() -> list[str]:
@@ -234,4 +235,4 @@ def _find(what: str, name: str, path: Path, names: Callable[[], list[str]]) -> P
             f"no {what} file '{shown(name)}': give a path to an SDF file, or one "
             f"of {', '.join(names())}"
         )
-    raise ScenarioError(unknown_name(what, name, names()))
+    raise ScenarioError(unknown_name(what, name, names(), "a path to an SDF file"))

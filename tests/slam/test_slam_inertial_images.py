@@ -83,6 +83,22 @@ def test_odometry_bridges_black_pictures():
 
 
 @pytest.mark.slow
+def test_odometry_starts_again_where_the_points_contradict_it():
+    """The gyroscope's readings are wrong for a while, beyond what its noise allows."""
+    odometry = VisualInertialOdometry(stereo(), Settings())
+    begins = []
+    for k in range(round(3.2 / 0.004) + 1):
+        t = 0.004 * k
+        wrong = 0.8 if 0.9 < t < 1.3 else 0.0
+        odometry.imu(t, np.full(3, 0.004 + wrong), force(t))
+        if k % 20 == 0:
+            pose, _ = odometry.images(t, *wall(place(t)))
+            begins.append((t, pose is None, odometry.started))
+    assert begins[-1][1:] == (False, "flight")  # it was started at rest
+    assert sum(lost for t, lost, _ in begins if t > 0.5) < 20
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["msckf", "msckf_mono"])
 def test_a_system_answers_each_pair_from_its_start_on(tmp_path, system):
     writer = DatasetWriter(tmp_path / "data", stereo())

@@ -136,3 +136,13 @@ def test_a_reading_is_new_once_after_a_load(tmp_path):
     with xd.Simulation(xd.Scenario(vehicles="iris")) as again:
         again.load(tmp_path / "state.zip")
         assert [flags(again) for _ in range(20)] == after
+
+
+def test_a_scenario_takes_vehicle_and_n_as_the_command_line_does():
+    scenario = xd.Scenario(vehicle="typhoon_h480", n=2, seed=3)
+    assert scenario == xd.Scenario(vehicles="typhoon_h480*2", seed=3)
+    assert xd.Scenario(n=2).vehicles == xd.Scenario(vehicles="iris*2").vehicles
+    with pytest.raises(xd.ScenarioError, match="not both"):
+        xd.Scenario(vehicles="iris", n=2)
+    with pytest.raises(xd.ScenarioError, match="n 0 is not allowed"):
+        xd.Scenario(vehicle="iris", n=0)

@@ -36,9 +36,14 @@ from .weather import check_rendering
 
 
 class _TakesDeclared(type):
-    """Makes a Scenario from keywords that may be options of autopilots and stations as well."""
+    """Makes a Scenario from keywords that may be all options: of a fleet, autopilots, stations."""
 
     def __call__(cls, *args: Any, **values: Any) -> Any:  # as Scenario()
+        if fleet_of := {name: values.pop(name) for name in ("vehicle", "n") if name in values}:
+            if args or "vehicles" in values:
+                raise ScenarioError("give vehicles, or vehicle and n: not both")
+            kind, n = fleet_of.get("vehicle", "iris"), fleet_of.get("n", 1)
+            values["vehicles"] = fleet(checked("vehicle", str, FLEET["vehicle"], kind), n)
         own = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
         others = {name: values.pop(name) for name in [*values] if name not in own}
         values["declared"] = declarations.settings_of(others, values.get("declared", ()))
@@ -53,8 +58,8 @@ class Scenario(metaclass=_TakesDeclared):
     attributes they are options like the others; settings() returns them by their declaration.
 
     `vehicles` may be given as parse_vehicles() takes them, as a vehicle composed in Python, or as
-    a list of both and of VehicleSpecs. In a scenario each has its number, and an autopilot only
-    where that is not the scenario's.
+    a list of both and of VehicleSpecs; instead of it, `vehicle` and `n` are their type and number.
+    In a scenario each has its number, and an autopilot only where that is not the scenario's.
 
     Examples:
         >>> import xtdrone as xd
@@ -100,7 +105,7 @@ class Scenario(metaclass=_TakesDeclared):
     waves: str = option(
         "",
         "waves of the world's water: significant height, or fields height= period= direction= "
-        "spread= spectrum= seed=",
+        "spread= spectrum= start= seed=",
         metavar="TEXT",
         unit="m",
         unset="as in the world's file",

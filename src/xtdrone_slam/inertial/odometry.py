@@ -4,6 +4,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from xtdrone_slam.datasets.calibration import Calibration, Imu
 
@@ -17,6 +18,9 @@ from .tracker import Tracker
 _REST_S = 0.3  # time at rest from which the start is one at rest [s]
 _LEAST, _WINDOW = {1: 12, 2: 6}, {1: 25, 2: 12}  # images of a start in flight, by cameras
 _HELD = 0.02  # standard deviation of the velocity at rest [m/s]
+_EVERY = {1: 4, 2: 1}  # images from one try to start in flight to the next
+# Points that contradict the filter, of those of the last images, from which it starts again.
+_CONTRADICTIONS, _VERDICTS = 25, 12
 _BLIND_S = 3.0  # time without a point after which the pose counts as lost [s]
 
 
@@ -44,7 +48,8 @@ class Settings:
 class VisualInertialOdometry:
     """Takes IMU readings and images of one or two cameras.
 
-    Its world is level, its origin is the place of the first image that it uses.
+    Its world is level, its origin is the place of the first image that it uses. Where most points
+    contradict the filter, it starts again in flight, at the place and heading that it had.
 
     Attributes:
         started: "" before the start, then "rest" or "flight".
@@ -75,6 +80,9 @@ class VisualInertialOdometry:
         self._between: list[Readings] = []
         self._moved: list[float] = []
         self._at_rest = False
+        self._images = 0  # so far
+        self._origin = np.eye(4)  # of the filter's world, moved by each start but the first
+        self._verdicts: deque[tuple[int, int]] = deque(maxlen=_VERDICTS)  # points used, rejected
 
     @property
     def state(self) -> State | None:
@@ -98,6 +106,7 @@ class VisualInertialOdometry:
             (4, 4) body to world, or None before the start and where nothing has been seen for
             long; and the number of points that were used.
         """
+        self._images += 1
         readings = None if self._last is None else held(self._readings, self._last, t)
         self._last = t
         frame = self._tracker.step(left, right, self._turn(readings))
@@ -117,9 +126,31 @@ class VisualInertialOdometry:
             self._seen = t
         if t - self._seen > _BLIND_S:
             return None, 0
+        pose, used = self._pose(self._filter.state), self._filter.used
+        if self._contradicted(self._filter):
+            self._start_again(pose, frame)
+        return pose, used
+
+    def _pose(self, state: State) -> np.ndarray:
         pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = self._filter.state.rotation, self._filter.state.position
-        return pose, self._filter.used
+        pose[:3, :3], pose[:3, 3] = state.rotation, state.position
+        return self._origin @ pose
+
+    def _contradicted(self, own: Filter) -> bool:
+        """Returns whether most of the last points contradicted the filter."""
+        self._verdicts.append((own.used, len(own.rejected)))
+        used, rejected = np.sum(self._verdicts, axis=0)
+        return bool(rejected >= _CONTRADICTIONS and rejected > used)
+
+    def _start_again(self, pose: np.ndarray, frame: Frame) -> None:
+        """Forgets the filter; the next one begins level at its place and heading."""
+        self._filter = None
+        self._verdicts.clear()
+        self._frames = [frame]
+        self._origin = np.eye(4)
+        heading = np.arctan2(pose[1, 0], pose[0, 0])
+        self._origin[:3, :3] = Rotation.from_rotvec([0.0, 0.0, heading]).as_matrix()
+        self._origin[:3, 3] = pose[:3, 3]
 
     def _correct(self, own: Filter, readings: Readings, frame: Frame, moved: float) -> None:
         own.state.propagate(readings.times, readings.gyro, readings.accel)
@@ -144,17 +175,18 @@ class VisualInertialOdometry:
         """Starts the filter where the images so far allow it, and gives them to it."""
         if len(self._frames) < 2:
             return
+        cameras = len(self._rig.positions)
         whole = joined(self._between)
         pose = None
         if whole.times[-1] - whole.times[0] >= _REST_S:
             pose = start.at_rest(whole, self._moved)
         if pose is not None:
             self._begin("rest", pose, start.AT_REST)
-        elif len(self._frames) >= _LEAST[len(self._rig.positions)]:
+        elif len(self._frames) >= _LEAST[cameras] and self._images % _EVERY[cameras] == 0:
             found = start.in_flight(self._rig, self._frames, self._between, self._deviation)
             if found is not None:
                 self._begin("flight", *found)
-        if self._filter is None and len(self._frames) >= _WINDOW[len(self._rig.positions)]:
+        if self._filter is None and len(self._frames) >= _WINDOW[cameras]:
             del self._frames[0], self._between[0], self._moved[0]
 
     def _begin(self, how: str, pose: Pose, prior: Prior) -> None:
