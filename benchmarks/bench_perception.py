@@ -1,8 +1,11 @@
 """What perception costs and reaches: images of data sets, the project's detector, following.
 
-    python benchmarks/bench_perception.py [--flights 5]
+    python benchmarks/bench_perception.py [--only images detector walls crossing car gates chase]
+                                          [--detector own] [--seeds 1]
 
-Times are of the processor. Flights follow a person at 2 m/s past a wall that hides it for 2 s.
+Times are of the processor. In a flight past walls a person at 2 m/s is hidden ten times for 2 s;
+three people cross in one place; a car drives and turns; three gates of a track are flown through,
+and another vehicle is followed. Rows are printed beside their bounds.
 """
 
 import argparse
@@ -17,30 +20,88 @@ import results
 from PIL import Image
 
 import xtdrone as xd
+from xtdrone_core.racing.track import read_track
 from xtdrone_perception.dataset.options import Options
 from xtdrone_perception.dataset.shooting import Task, take
 from xtdrone_perception.detection.detector import OWN, Detector
+from xtdrone_perception.servoing.agent import OpeningsAgent
+from xtdrone_perception.servoing.chase import ChaseAgent
 from xtdrone_perception.tracking.agent import FollowAgent
 
-WORLD = """<sdf version="1.7"><world name="wall">
-<model name="ground_plane"><static>1</static><link name="link">
-<collision name="c"><geometry><plane><normal>0 0 1</normal><size>200 200</size></plane></geometry>
-</collision></link></model>
-<model name="wall"><static>1</static><pose>22 -2 2.5 0 0 0</pose><link name="link">
+CORES = 2
+PARTS = ("images", "detector", "walls", "crossing", "car", "gates", "chase")
+WORLD = """<sdf version="1.7"><world name="meeting">
+<include><uri>model://ground_plane</uri></include><include><uri>model://sun</uri></include>
+{}</world></sdf>"""
+WALL = """<model name="wall_{0}"><static>1</static><pose>{1} -2 2.5 0 0 0</pose><link name="link">
 <collision name="c"><geometry><box><size>4 0.2 5</size></box></geometry></collision>
-</link></model>
-<actor name="ann"><xtdrone:figure xmlns:xtdrone="urn:xtdrone">person</xtdrone:figure>
-<script><loop>0</loop><delay_start>10</delay_start><trajectory id="0" type="walking">
-<waypoint><time>0</time><pose>0 0 0 0 0 0</pose></waypoint>
-<waypoint><time>40</time><pose>80 0 0 0 0 0</pose></waypoint></trajectory></script></actor>
-</world></sdf>"""
+<visual name="v"><geometry><box><size>4 0.2 5</size></box></geometry><material>
+<diffuse>0.6 0.55 0.5 1</diffuse></material></visual></link></model>"""
+ACTOR = """<actor name="{0}"><xtdrone:figure xmlns:xtdrone="urn:xtdrone">{1}</xtdrone:figure>
+<script><loop>0</loop><delay_start>14</delay_start><trajectory id="0" type="walking">{2}
+</trajectory></script></actor>"""
+POINT = "<waypoint><time>{0}</time><pose>{1} {2} 0 0 0 {3}</pose></waypoint>"
+SPEED = 2.0  # of people [m/s]
+WALLS = 10
+APART = 14.0  # from one wall to the next [m]
+IN_VIEW = 1.5  # a person is found again where the filter's place is so near [m]
+AGAIN_S = 2.0  # and for so long after a wall it is looked for [s]
+TRACK = """laps: 1
+gates:
+  - {pos: [8.0, 1.0, 2.2], yaw: 0.0, size: 1.8}
+  - {pos: [15.0, -1.5, 2.6], yaw: -0.3, size: 1.8}
+  - {pos: [22.0, -2.0, 2.0], yaw: 0.2, size: 1.8}
+"""
+
+
+def walk(name: str, *points: tuple, kind: str = "person") -> str:
+    """An actor's SDF: points of time [s], east, north [m] and heading [rad]."""
+    return ACTOR.format(name, kind, "".join(POINT.format(*point) for point in points))
+
+
+def walls_world() -> str:
+    """A person who walks east past walls that hide it from the south."""
+    middles = [24.0 + APART * k for k in range(WALLS)]
+    end = middles[-1] + 20.0
+    person = walk("ann", (0, 0, 0, 0), (end / SPEED, end, 0, 0))
+    return WORLD.format(
+        person + "".join(WALL.format(k, middle) for k, middle in enumerate(middles))
+    )
+
+
+def crossing_world() -> str:
+    """Three people who are in one place at one time."""
+    rows = []
+    for k, angle in enumerate((0.0, 2.1, 4.2)):
+        x, y = 12.0 * np.cos(angle), 12.0 * np.sin(angle)
+        heading = angle + np.pi
+        rows.append(walk(f"person_{k}", (0, x, y, heading), (12.0 / 0.7, -x, -y, heading)))
+    return WORLD.format("".join(rows))
+
+
+def car_world() -> str:
+    """A car that drives east and turns north, at 4 m/s."""
+    quarter = np.pi / 2
+    return WORLD.format(
+        walk(
+            "car",
+            (0, 6, 0, 0),
+            (9, 42, 0, 0),
+            (10, 44, 2, quarter),
+            (19, 44, 38, quarter),
+            kind="car",
+        )
+    )
 
 
 def images(folder: Path, work: results.Work) -> list:
     """Rows of the processor time of an image."""
     rows = []
-    for rendering, outputs in (("plain", ("masks", "depth", "flow")), ("plain", ()),
-                               ("realistic", ())):  # fmt: skip
+    for rendering, outputs in (
+        ("plain", ("masks", "depth", "flow")),
+        ("plain", ()),
+        ("realistic", ()),
+    ):
         options = Options(images=20, rendering=rendering, outputs=outputs)
         out = folder / f"{rendering}{len(outputs)}"
         take(Task(out, options, 0))
@@ -49,7 +110,11 @@ def images(folder: Path, work: results.Work) -> list:
         count = len(drawn(out)) - before
         work.count("images drawn", count, 1)
         what = ", ".join(("boxes", *outputs))
-        print(f"image 640 x 480, {rendering}, with {what}: {1e3 * seconds / count:.0f} ms")
+        each = seconds / count
+        print(
+            f"image 640 x 480, {rendering}, with {what}: {1e3 * each:.0f} ms, "
+            f"{60.0 * CORES / each:.0f} a minute on {CORES} cores"
+        )
         rows.append(({"image": rendering, "with": what}, round(1e3 * seconds / count, 1), "ms"))
     return rows
 
@@ -74,37 +139,187 @@ def detector(folder: Path, work: results.Work) -> list:
     return [({"detector": "own"}, round(spent, 1), "ms")]
 
 
-def flights(folder: Path, count: int, work: results.Work) -> list:
-    """Rows of the errors of flights with other seeds, whose losses are printed."""
-    path = folder / "wall.world"
-    path.write_text(WORLD)
-    print(f"{'seed':>4}{'distance [m]':>14}{'place [m]':>11}{'losses':>8}")
+def followed(folder: Path, name: str, world: str, seed: int, start: str, **options):
+    """The Agent after a flight in a world."""
+    path = folder / f"{name}.world"
+    path.write_text(world)
+    agent = FollowAgent(**options)
+    scenario = xd.Scenario(vehicles=start, world=str(path), seed=seed, gps="rtk", speed=0)
+    with xd.Simulation(scenario, agent=agent) as simulation:
+        simulation.run()
+    return agent
+
+
+def walls(folder: Path, arguments: argparse.Namespace, work: results.Work) -> list:
+    """Rows of the error and of the people who were found again behind walls."""
     rows = []
-    for seed in range(count):
-        agent = FollowAgent(duration=18.0)
-        scenario = xd.Scenario(
-            vehicles="typhoon_h480@0,-9", world=str(path), seed=seed, gps="rtk", speed=0
+    for seed in range(arguments.seeds):
+        agent = followed(
+            folder,
+            "walls",
+            walls_world(),
+            seed,
+            "typhoon_h480@0,-9",
+            duration=14.0 + 0.5 * APART * WALLS,
+            detector=arguments.detector,
         )
+        errors, record = agent.errors(), agent.record
+        work.count("seconds followed", errors.get("follow_s", 0.0), 1)
+        ends = [14.0 + (26.0 + APART * k) / SPEED for k in range(WALLS)]
+        found = sum(
+            bool((record[(record[:, 0] > end) & (record[:, 0] < end + AGAIN_S), 2] < IN_VIEW).any())
+            for end in ends
+        )
+        print(
+            f"walls, {arguments.detector}: distance {errors['follow_distance_error_m']:.2f} m "
+            f"(bound 1.5), place {errors['follow_place_error_m']:.2f} m, found again behind "
+            f"{found} of {WALLS} walls (19 of 20), lost {errors['follow_losses']} times"
+        )
+        what = {"follow": "walls", "detector": arguments.detector, "seed": seed}
+        rows += [
+            (what | {"is": "distance"}, errors["follow_distance_error_m"], "m"),
+            (what | {"is": "found again"}, found, f"of {WALLS}"),
+        ]
+    return rows
+
+
+def crossing(folder: Path, arguments: argparse.Namespace, work: results.Work) -> list:
+    """Rows of changes of identity among three people."""
+    rows = []
+    for seed in range(arguments.seeds):
+        agent = followed(
+            folder,
+            "crossing",
+            crossing_world(),
+            seed,
+            "typhoon_h480@-4,-10",
+            duration=36.0,
+            detector=arguments.detector,
+        )
+        errors = agent.errors()
+        work.count("seconds followed", errors.get("follow_s", 0.0), 1)
+        print(
+            f"crossing, {arguments.detector}: {errors['follow_switches']} changes of identity "
+            f"(bound 0), lost {errors['follow_losses']} times, distance "
+            f"{errors['follow_distance_error_m']:.2f} m"
+        )
+        rows.append(
+            (
+                {"follow": "crossing", "detector": arguments.detector, "seed": seed},
+                errors["follow_switches"],
+                "changes",
+            )
+        )
+    return rows
+
+
+def car(folder: Path, arguments: argparse.Namespace, work: results.Work) -> list:
+    """Rows of the error behind a car."""
+    rows = []
+    for seed in range(arguments.seeds):
+        agent = followed(
+            folder,
+            "car",
+            car_world(),
+            seed,
+            "typhoon_h480@0,-9",
+            target="car",
+            duration=32.0,
+            distance=12.0,
+            detector=arguments.detector,
+        )
+        errors = agent.errors()
+        work.count("seconds followed", errors.get("follow_s", 0.0), 1)
+        print(
+            f"car, {arguments.detector}: distance {errors['follow_distance_error_m']:.2f} m, place "
+            f"{errors['follow_place_error_m']:.2f} m, lost {errors['follow_losses']} times"
+        )
+        rows.append(
+            (
+                {"follow": "car", "detector": arguments.detector, "seed": seed},
+                errors["follow_distance_error_m"],
+                "m",
+            )
+        )
+    return rows
+
+
+def gates(folder: Path, arguments: argparse.Namespace, work: results.Work) -> list:
+    """Rows of gates passed without a map, and how far from their middle."""
+    path = folder / "gates.yaml"
+    path.write_text(TRACK)
+    track, rows = read_track(path), []
+    for seed in range(arguments.seeds):
+        agent, way = OpeningsAgent(count=len(track.gates)), Way()
+        scenario = xd.Scenario(
+            vehicles="typhoon_h480", track=str(path), seed=seed, gps="rtk", speed=0
+        )
+        with xd.Simulation(scenario, agent=agent, observers=[way]) as simulation:
+            simulation.run()
+        ((passed, wanted),) = agent.goals_reached().values()
+        off = []
+        for gate in track.gates:
+            away = np.array(way.places) - gate.pos
+            near = away[np.abs(away @ gate.axes()[0]) < 0.1]
+            off.append(float(np.linalg.norm(near, axis=1).min()) if len(near) else np.inf)
+        work.count("places", len(way.places), 1)
+        print(
+            f"gates: {passed} of {wanted} passed, {', '.join(f'{x:.2f}' for x in off)} m from "
+            "the middle"
+        )
+        rows.append(({"servoing": "gates", "seed": seed}, passed, f"of {wanted}"))
+    return rows
+
+
+class Way(xd.Observer):
+    """Keeps where the vehicle was."""
+
+    period_us = 20_000
+
+    def __init__(self):
+        self.places = []
+
+    def on_step(self, t_us, state, sensors):
+        """Keeps the true place."""
+        self.places.append(state.pos[0].copy())
+
+
+def chase(folder: Path, arguments: argparse.Namespace, work: results.Work) -> list:
+    """Rows of the error behind another vehicle."""
+    rows = []
+    for seed in range(arguments.seeds):
+        agent = ChaseAgent(duration=30.0)
+        scenario = xd.Scenario(vehicles="iris@6,0; typhoon_h480", seed=seed, gps="rtk", speed=0)
         with xd.Simulation(scenario, agent=agent) as simulation:
             simulation.run()
         errors = agent.errors()
-        work.count("seconds followed", errors.get("follow_s", 0.0), 1)
-        print(f"{seed:4}{errors['follow_distance_error_m']:14.2f}"
-              f"{errors['follow_place_error_m']:11.2f}{errors['follow_losses']:8}")  # fmt: skip
-        rows.append(({"follow": "distance", "seed": seed}, errors["follow_distance_error_m"], "m"))
+        work.count("seconds chased", errors.get("chase_s", 0.0), 1)
+        print(
+            f"chase: distance {errors['chase_distance_error_m']:.2f} m, place "
+            f"{errors['chase_place_error_m']:.2f} m, lost {errors['chase_losses']} times"
+        )
+        rows.append(({"servoing": "chase", "seed": seed}, errors["chase_distance_error_m"], "m"))
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--flights", type=int, default=5, metavar="N")
-    count = parser.parse_args().flights
-    work = results.Work()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART")
+    parser.add_argument("--detector", default="ideal", help="of following: ideal, own, NAME.onnx")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="flights of each kind")
+    arguments = parser.parse_args()
+    work, rows = results.Work(), []
     with tempfile.TemporaryDirectory() as text, contextlib.redirect_stderr(io.StringIO()):
         folder = Path(text)
-        rows = images(folder, work)
-        rows += detector(folder / "plain0", work)
-        rows += flights(folder, count, work)
+        if {"images", "detector"} & set(arguments.only):
+            rows += images(folder, work)
+        if "detector" in arguments.only:
+            rows += detector(folder / "plain0", work)
+        for part in (walls, crossing, car, gates, chase):
+            if part.__name__ in arguments.only:
+                rows += part(folder, arguments, work)
     results.replace("perception", rows, work)
 
 

@@ -129,14 +129,14 @@ def row(name: str, recording: dataset.Dataset, played: Played, system: str) -> s
 def draw(
     recording: dataset.Dataset, played: Played, black: tuple[float, float], path: Path
 ) -> None:
-    """Draws the error of the position over time, aligned at the first pose."""
+    """Draws the error of the position over time, aligned as a whole."""
     truth = recording.truth()
     places = [np.interp(played.poses[:, 0], truth[:, 0], truth[:, k]) for k in (1, 2, 3)]
-    at = int(np.searchsorted(truth[:, 0], played.poses[0, 0]))
-    turn = Rotation.from_quat(truth[at, 4:]) * Rotation.from_quat(played.poses[0, 4:]).inv()
-    moved = turn.apply(played.poses[:, 1:4] - played.poses[0, 1:4])
-    error = np.linalg.norm(np.column_stack(places) - truth[at, 1:4] - moved, axis=1)
-    figure = plot_style.figure(9.0, 3.5, "Error of the position from the first pose on")
+    place, found = np.column_stack(places), played.poses[:, 1:4]
+    turn, _ = Rotation.align_vectors(place - place.mean(axis=0), found - found.mean(axis=0))
+    moved = turn.apply(found - found.mean(axis=0)) + place.mean(axis=0)
+    error = np.linalg.norm(place - moved, axis=1)
+    figure = plot_style.figure(9.0, 3.5, "Error of the position")
     axes = figure.add_subplot()
     begin = recording.times_us[0] * 1e-6
     axes.plot(played.poses[:, 0] - begin, error, color=plot_style.series(0))

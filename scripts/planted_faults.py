@@ -31,7 +31,7 @@ from the modules of `tests/faults.txt`; the tests beside them there run with it.
 compiled anew. Some faults change nothing that could be seen, as a limit that is never reached.
 
 {planted} faults: {found} found by `make test`, {by_long} by tests marked long alone,
-{missed} not.{before}
+{missed} not. Of {compared} the tests of an earlier state (column "found before") found {before}.
 
 """
 
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     room: str
     modules: str
     tests: str
-    count: str
+    faults: str
 
 
 Outcome = dict[str, list[str]]  # what became of the faults: what they are
@@ -65,33 +65,34 @@ def plant(plan: Plan, checkout: Path, known: Outcome | None) -> Outcome | None:
     with tempfile.TemporaryDirectory() as folder:
         outcome, before = Path(folder) / "faults.json", Path(folder) / "known.json"
         before.write_text(json.dumps(known or {}))
-        words = [plan.modules.replace(" ", ","), *plan.tests.split(), "--count", plan.count]
-        command = [sys.executable, ROOT / "tests" / "support" / "mutants.py", *words, "--long"]
-        subprocess.run([*command, "--json", outcome, "--known", before], cwd=checkout)
+        words = [plan.modules.replace(" ", ","), *plan.tests.split(), "--count", plan.faults]
+        mutants = ROOT / "tests" / "support" / "mutants.py"
+        command = [sys.executable, str(mutants), *words, "--long"]
+        subprocess.run([*command, "--json", str(outcome), "--known", str(before)], cwd=checkout)
         return json.loads(outcome.read_text()) if outcome.exists() else None
 
 
 def table(now: Outcomes, before: Outcomes) -> str:
     """Lays out tests/FAULTS.md."""
-    rooms: dict[str, list[int]] = defaultdict(lambda: [0] * 5)
+    rooms: dict[str, list[int]] = defaultdict(lambda: [0] * 6)
     missed = []
     for plan in plans():
-        outcome = now.get(plan.modules)
+        outcome, earlier = now.get(plan.modules), before.get(plan.modules)
         if outcome is None:
             continue
         counts = [len(outcome[kind]) for kind in (FOUND, BY_LONG, MISSED)]
-        earlier = len(before.get(plan.modules, {}).get(FOUND, ()))
-        row = [sum(counts), *counts, earlier]
+        compared = [0, 0] if earlier is None else [len(earlier[FOUND]), sum(counts)]
+        row = [sum(counts), *counts, *compared]
         rooms[plan.room] = [a + b for a, b in zip(rooms[plan.room], row)]
         missed += [f"- `{text.replace('`', ' ')}`" for text in outcome[MISSED]]
-    planted, found, by_long, lost, earlier = (sum(cells) for cells in zip(*rooms.values()))
-    columns = "room | planted | found by make test | by long tests alone | not found"
-    compared = f" By the tests before they were shortened {earlier} were found." if before else ""
-    columns += " | found before" if before else ""
+    total = [sum(cells) for cells in zip(*rooms.values())]
+    columns = "room | planted | found by make test | by long tests alone | not found | found before"
     lines = [f"|{columns}|", "|" + "---|" * (columns.count("|") + 1)]
     for room, row in rooms.items():
-        lines.append(f"|{'|'.join(map(str, [room, *(row if before else row[:-1])]))}|")
-    head = HEAD.format(planted=planted, found=found, by_long=by_long, missed=lost, before=compared)
+        ago = f"{row[4]} of {row[5]}" if row[5] else "not planted"
+        lines.append(f"|{'|'.join(map(str, [room, *row[:4], ago]))}|")
+    names = "planted", "found", "by_long", "missed", "before", "compared"
+    head = HEAD.format(**dict(zip(names, total)))
     return head + "\n".join(lines) + "\n\n## Not found\n\n" + "\n".join(missed) + "\n"
 
 

@@ -15,6 +15,7 @@ from xtdrone_core.flight_agent import FlightAgent, minimum_jerk
 from xtdrone_core.racing.laps import Laps
 from xtdrone_core.racing.track import MAX_LAPS, Track, read_track
 from xtdrone_core.scenario.options import Option
+from xtdrone_guidance.reach import check_thrust, force_for
 from xtdrone_guidance.time_optimal.dynamics import Multirotor
 from xtdrone_guidance.time_optimal.tracking import Tracker
 
@@ -131,6 +132,13 @@ class RaceAgent(FlightAgent):
                 "where it stands: fly it by agent mppi"
             )
         self._asked = self._asked or track.laps
+        if self._plan == "smooth":
+            check_thrust(
+                flight.fleet,
+                force_for(self._acceleration),
+                f"acceleration {self._acceleration:g} m/s^2",
+                "give less",
+            )
         smooth = Course(track, self._asked, self._speed, self._acceleration)
         self._course = smooth
         if self._plan == "time_optimal":

@@ -7,20 +7,23 @@ import numpy as np
 
 from xtdrone_core import Estimates, SetPoints
 from xtdrone_core.contracts import Flight
-from xtdrone_core.errors import XtdroneError
+from xtdrone_core.errors import XtdroneError, shown
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
+from xtdrone_dynamics.constants import GRAVITY
 
 from .curves import CURVES, PATHS, Laps
 from .fields import VectorField
 from .minimum_snap import ORDERS, Limits, MinimumSnap
 from .paths import SplinePath, read_path, read_points
 from .planes import MIN_WIDTH, Steering, is_plane
+from .reach import check_thrust
 from .rms import RootMeanSquare
 from .timed_path import TimedPath
 
 _END_M = 0.1  # an open path is over so near to its end [m]
 _ALONG = 2.0  # acceleration along an open path by name [m/s^2]
+_LOOKED_AT = 300  # times at which the thrust is compared
 _SHOWN = 120  # points of a path in its event
 
 
@@ -81,6 +84,18 @@ class TrajectoryAgent(FlightAgent):
             self._planned = MinimumSnap(read_points(curve, "curve", height), limits, minimise)
         self._begun_us: int | None = None
         self._rms = RootMeanSquare()
+
+    def attach(self, flight: Flight) -> None:
+        """Compares the trajectory with the thrust of the vehicles.
+
+        Raises:
+            XtdroneError: A vehicle has less than it needs.
+        """
+        times = np.linspace(0.0, self._planned.duration, _LOOKED_AT)
+        accelerations = np.array([self._planned.at(float(t)).acc for t in times])
+        force = np.linalg.norm(accelerations / GRAVITY + [0.0, 0.0, 1.0], axis=1).max()
+        what = f"trajectory {shown(self._name)}"
+        check_thrust(flight.fleet, float(force), what, "fly it more slowly")
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Starts the clock of the trajectory."""

@@ -242,6 +242,7 @@ def test_gps_lost_for_30_s_in_flight_is_bridged_by_vision(flight):
     assert np.linalg.norm(strayed[29 * 25]) > 0.4 and np.linalg.norm(strayed[-1]) < 0.3
 
 
+@pytest.mark.slow
 def test_without_vision_a_gps_that_comes_back_does_not_throw_it(flight):
     """The estimate jumps; the way that it follows jumps along."""
     f = flight()
@@ -366,6 +367,7 @@ OUTFITTED = """<sdf version="1.7"><model name="iris_outfitted">
 </model></sdf>"""
 
 
+@pytest.mark.slow
 def test_a_range_finder_and_a_pitot_tube_are_used_and_logged(tmp_path):
     sdf, params, folder = (tmp_path / name for name in ("outfitted.sdf", "own.params", "run"))
     sdf.write_text(OUTFITTED)

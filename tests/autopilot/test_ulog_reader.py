@@ -110,6 +110,7 @@ RETAINED = [(), (0,), (ulogs.START_US - 5_000_000,), (0, ulogs.START_US - 1)]
 
 
 @pytest.mark.parametrize("retained", RETAINED)
+@pytest.mark.slow
 def test_samples_from_before_the_start_do_not_change_length_rates_and_plots(tmp_path, retained):
     log = ulog_reader.FlightLog(ulogs.write(tmp_path / "a.ulg", retained))
     theirs = ULog(str(log.path))

@@ -202,6 +202,7 @@ def test_thrust_vectoring_holds_its_place_in_wind(hold):
 
 
 @pytest.mark.parametrize("vehicle, moved", [("quadrotor_arm", [4, 5]), ("typhoon_h480", [])])
+@pytest.mark.slow
 def test_do_set_actuator_turns_the_servos_that_steer_nothing(vehicle, moved):
     """Those of an arm; the mount's and the rotors are not for it."""
     f = Flight(vehicle)

@@ -2,6 +2,8 @@
 
 import pytest
 
+import xtdrone as xd
+from xtdrone_control.race import RaceAgent
 from xtdrone_core.command import main
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.runs import run_folder
@@ -29,3 +31,24 @@ def test_a_flight_along_a_path_ends_near_it_with_a_figure(tmp_path, monkeypatch)
     assert events["path"]["closed"] and events["path"]["length_m"] == pytest.approx(12.57, abs=0.1)
     assert events["path_over"]["rms_m"] < 0.15
     assert (runs / "around" / "plots" / "field.png").stat().st_size > 20_000
+
+
+@pytest.mark.parametrize(
+    "agent, options, message",
+    [
+        (
+            TrajectoryAgent(1, curve="lemniscate", lap=0.5),
+            {},
+            "trajectory lemniscate needs a thrust",
+        ),
+        (
+            RaceAgent(speed=30.0, acceleration=30.0),
+            {"track": "eight"},
+            "acceleration 30 m/s.2 needs a thrust of 3.22 times the weight, and 'iris' has 1.87",
+        ),
+    ],
+)
+def test_what_needs_more_thrust_than_there_is_is_refused(agent, options, message):
+    scenario = xd.Scenario(vehicles="iris", log="none", **options)
+    with pytest.raises(XtdroneError, match=message), xd.Simulation(scenario, agent=agent):
+        pass

@@ -31,6 +31,14 @@ def test_a_closed_path_has_the_length_and_curvature_of_its_circle(circle):
         assert point.tangent @ inwards == pytest.approx(0.0, abs=0.01)
 
 
+def test_a_path_has_two_points_and_a_closed_one_three():
+    line = SplinePath(np.array([[0.0, 0.0, 0.0], [3.0, 4.0, 0.0]]), closed=False)
+    assert np.linalg.norm(line.points[-1] - line.points[0]) == pytest.approx(5.0)
+    SplinePath(np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), closed=True)
+    with pytest.raises(XtdroneError, match="a closed path of 2 points"):
+        SplinePath(np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), closed=True)
+
+
 def test_an_open_path_goes_through_its_points_and_ends_there():
     path = SplinePath(BEND, closed=False)
     for point in BEND:

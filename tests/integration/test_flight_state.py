@@ -125,6 +125,7 @@ def _equal(some, others):
     ]
 
 
+@pytest.mark.slow
 def test_a_vehicle_that_was_reset_flies_as_a_fresh_one_and_the_others_fly_on(tmp_path):
     at, more = 7.0, 8.0
     for name in ("plain", "reset"):

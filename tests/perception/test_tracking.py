@@ -1,18 +1,34 @@
 """Places of targets from boxes, their filter, and what hides them."""
 
+import json
+
 import numpy as np
 import pytest
 
 from sensor_models.cameras import CameraParameters
+from xtdrone_core import FleetState
+from xtdrone_core.command import main
+from xtdrone_perception.dataset.options import Options
 from xtdrone_perception.dataset.places import Places
 from xtdrone_perception.detection.found import Detections, nothing
 from xtdrone_perception.errors import PerceptionError
+from xtdrone_perception.tracking import evaluation
 from xtdrone_perception.tracking.agent import FollowAgent
 from xtdrone_perception.tracking.ground_filter import GroundFilter
 from xtdrone_perception.tracking.ground_tracks import GroundTracks, Sight
 from xtdrone_perception.tracking.identities import ByteTrack
 from xtdrone_perception.tracking.pursuit import Pursuit, Sighting, Station
-from xtdrone_perception.tracking.sight import Eye, LevelGround, corners, place_of, standing
+from xtdrone_perception.tracking.sight import (
+    Eye,
+    LevelGround,
+    box_of,
+    camera_of,
+    corners,
+    place_of,
+    standing,
+    vehicle_corners,
+)
+from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
 CAMERA = CameraParameters.pinhole(640, 480, 1.2)
@@ -185,3 +201,63 @@ def test_bytetrack_keeps_identities_of_people_that_pass():
     np.testing.assert_array_equal(
         last.identities[order], first.identities[np.argsort(first.boxes[:, 1])]
     )
+
+
+@pytest.mark.parametrize("rate, wanted", [(5.0, 200_000), (8.0, 120_000), (25.0, 40_000)])
+def test_images_come_at_multiples_of_the_cameras_period(rate, wanted):
+    camera = camera_of(load_vehicle("typhoon_h480"))  # 25 Hz
+    assert camera.image_us(rate) == wanted
+
+
+def test_the_vehicle_itself_is_seen_as_a_box():
+    vehicle = load_vehicle("iris")
+    state = FleetState.zeros(1, len(vehicle.actuators), bodies=len(vehicle.bodies))
+    state.body_pos[0] = [np.array(body.pos) + (0.0, 0.0, 5.0) for body in vehicle.bodies]
+    state.body_quat[..., 3] = 1.0
+    eye = towards((-4.0, 0.0, 5.5), (0.0, 0.0, 5.0))
+    left, top, right, bottom = box_of(vehicle_corners(vehicle, state, 0), eye, CAMERA)
+    assert abs(0.5 * (left + right) - 320) < 5 and abs(0.5 * (top + bottom) - 240) < 12
+    assert 0.4 < (right - left) * 4.0 / CAMERA.fx < 0.9
+    behind = Eye(eye.pos, eye.axes * (-1, -1, 1))
+    assert box_of(vehicle_corners(vehicle, state, 0), behind, CAMERA) is None
+
+
+def sequence(folder, swapped_from=99):
+    """A data set of one scene in which two people walk past each other; boxes of 20 x 40."""
+    Options(classes=("person",), images=8, frames=8, shares=(0, 0, 1), rate=5.0).claim(folder)
+    (folder / "scenes").mkdir()
+    frames = []
+    for k in range(8):
+        labels = [
+            {"box": [x, y, 20, 40], "class": "person", "visible": 1.0, "track": track}
+            for track, (x, y) in enumerate(((100 + 6 * k, 80), (180 - 6 * k, 200)))
+        ]
+        if k >= swapped_from:
+            labels[0]["track"], labels[1]["track"] = 1, 0
+        frames.append({"image": f"{k}", "labels": labels})
+    record = {"scene": 0, "split": "test", "frames": frames}
+    (folder / "scenes" / "000000.json").write_text(json.dumps(record))
+    return folder
+
+
+def test_tracks_are_scored_by_the_library(tmp_path):
+    pytest.importorskip("supervision")
+    pytest.importorskip("trackers.eval")
+    kept = evaluation.evaluate_tracks(None, sequence(tmp_path / "kept"), "test")[0]
+    assert (kept.name, kept.tracks, kept.switches) == ("person", 2, 0)
+    assert kept.idf1 > 0.9 and kept.hota > 0.8
+    swapped = evaluation.evaluate_tracks(None, sequence(tmp_path / "swapped", 4), "test")[0]
+    assert swapped.switches == 2 and swapped.idf1 < 0.75
+    small = evaluation.evaluate_tracks(None, tmp_path / "kept", "test", smallest=100)[0]
+    assert small.tracks == 0
+    assert evaluation.lines([kept])[0].split()[1:3] == ["targets", "HOTA"]
+
+
+@pytest.mark.parametrize(
+    "arguments, said", [([], "is no data set"), (["--split", "a"], "give one")]
+)
+def test_what_the_evaluation_of_tracks_refuses(tmp_path, capsys, arguments, said):
+    words = ["perception", "evaluate", str(tmp_path), "--tracks", "--detector", "ideal"]
+    assert main([*words, *arguments]) == 1
+    error = capsys.readouterr().err
+    assert said in error or "needs a Python package" in error

@@ -123,6 +123,7 @@ def test_a_person_walks_into_a_sleeping_vehicle_which_is_told(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_the_same_flight_twice_and_after_load(tmp_path):
     world = str(write(tmp_path, WALK))
     ends = []

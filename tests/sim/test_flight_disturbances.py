@@ -52,6 +52,7 @@ def test_a_controlled_hover_tilts_into_the_wind():
     assert 2.0 * (x * z + w * y) < -0.15  # the thrust leans to the west, against the wind
 
 
+@pytest.mark.slow
 def test_a_tank_that_drains_and_a_payload_that_is_dropped():
     simulation, rows = fly(
         "iris",
@@ -175,6 +176,7 @@ def test_an_engine_without_payloads_says_so_before_the_flight(monkeypatch):
 
 
 @pytest.mark.parametrize("vehicle", ["iris", "crazyflie"])
+@pytest.mark.slow
 def test_the_rate_loop_trims_a_weak_rotor(vehicle):
     """Its integral takes the torque, as in PX4 up to a share of what the vehicle exerts."""
     simulation, _ = fly(vehicle, f"8: rotor {vehicle}_0 0 0.75", until_s=15.0)

@@ -154,6 +154,7 @@ def test_jumps_turns_and_returns_count(check):
         "gimbal",
     ],
 )
+@pytest.mark.slow
 def test_what_is_wrong_is_said(check, items, options, fence, said):
     status, lines = check(items, *options, fence=fence)
 

@@ -52,6 +52,7 @@ def test_world_with_a_model_of_a_gates_name(tmp_path):
 
 
 @pytest.mark.parametrize("name", resources.track_names())
+@pytest.mark.slow
 def test_path_goes_through_all_gates(name):
     track = read_track(name)
     path = LapPath(track)
@@ -69,6 +70,7 @@ def test_path_goes_through_all_gates(name):
     assert np.abs(numeric - vel)[1:-1].max() < 0.1
 
 
+@pytest.mark.slow
 def test_a_gate_in_the_way_is_a_crash(tmp_path):
     track = tmp_path / "low.yaml"
     track.write_text("gates: [{pos: [0, 0, 2], size: 1.0}, {pos: [9, 0, 2]}]")

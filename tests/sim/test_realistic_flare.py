@@ -147,6 +147,7 @@ def dazzled(scene, axes, pos=(-20.0, 0.0, 1.0)):
 
 
 @draws
+@pytest.mark.slow
 def test_a_hidden_sun_makes_no_flare_and_a_free_one_is_where_it_stands(tmp_path):
     """The sun is at -x, 30 degrees above the horizon; the box between 20 m away."""
     scene = scene_of(yard(tmp_path))

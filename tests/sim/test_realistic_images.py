@@ -108,6 +108,7 @@ def test_the_ground_goes_on_to_the_horizon(tmp_path):
 
 
 @draws
+@pytest.mark.slow
 def test_emissive_things_shine_at_night(tmp_path):
     dark, glowing = (
         scene_of(yard(tmp_path, material=words), "0:00")

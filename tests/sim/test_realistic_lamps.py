@@ -76,6 +76,7 @@ def test_light_of_a_lamp_falls_as_sdf_says():
 
 
 @draws
+@pytest.mark.slow
 def test_a_lamp_without_cast_shadows_lights_what_is_behind_things(tmp_path):
     scene, other = (lit_yard(tmp_path, shadows=shadows) for shadows in (0, 1))
     assert len(scene.lamps.cubes) == 0

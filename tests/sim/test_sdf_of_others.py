@@ -103,6 +103,7 @@ SOURCES = {  # a file of a model's folder, and what is said of it
         ("fly", "square", "--vehicle"),
     ],
 )
+@pytest.mark.slow
 def test_a_folder_without_sdf_is_refused_with_a_reason(
     tmp_path, capfd, command, name, said, config
 ):
@@ -369,6 +370,7 @@ def test_a_tilting_motor_rests_where_the_model_is_drawn(tmp_path):
 # Flights ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_distant_imu_does_not_disturb_the_flight(tmp_path):
     """As of PX4's tail-sitters, whose IMU sits at the tail."""
     tail = jointed.link("tail", "0 0 -0.45 0 0 0", 0.01, (1e-5, 1e-5, 1e-5)) + jointed.joint(

@@ -339,6 +339,7 @@ def test_a_ground_plane_has_no_end_for_range_finders():
 
 @draws
 @pytest.mark.parametrize("latency", [0.0, 0.02, 0.1])
+@pytest.mark.slow
 def test_images_arrive_late_with_their_own_stamp(tmp_path, latency):
     block = camera_block(camera={"image": {"width": "32", "height": "24"}}, latency=str(latency))
     sensors, state = facing_wall(tmp_path, [block], n=2)
@@ -377,6 +378,7 @@ def test_an_image_shows_the_instant_of_its_stamp(tmp_path):
 
 
 @draws
+@pytest.mark.slow
 def test_noise_is_the_vehicles_own_and_repeats(tmp_path):
     block = camera_block(
         camera={"image": {"width": "64", "height": "48"}}, noise_stddev="0.05", latency="0"
@@ -404,6 +406,7 @@ class Film(Observer):
 
 
 @draws
+@pytest.mark.slow
 def test_looking_does_not_change_the_flight():
     seen = []
 

@@ -128,6 +128,7 @@ def level_with_thrust(v, force):
     return mavlink.MAVLink(None).decode(bytearray(b"\xfd" + body + struct.pack("<H", crc)))
 
 
+@pytest.mark.slow
 def test_a_thrust_of_three_axes_moves_a_hexarotor_sideways_while_level(tmp_path):
     f = Flight(str(jointed.write(tmp_path, hexarotor()).sdf)).take_off()
     try:

@@ -37,6 +37,7 @@ def compiled(tmp_path, monkeypatch):
     return called
 
 
+@pytest.mark.slow
 def test_what_is_compiled_is_not_compiled_again(compiled, monkeypatch):
     scenario = Scenario(parse_vehicles("iris@0,0"))
     warm_up.ensure_warm(scenario, telemetry=False)

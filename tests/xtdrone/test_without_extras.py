@@ -14,7 +14,7 @@ from xtdrone_core import registry
 EXTRAS = """
     av casadi cma cv2 cyclonedds evo foxglove google gtsam gymnasium mcap onnx onnxruntime OpenGL
     pettingzoo pxr pyarrow pyqtgraph PySide6 ray rosbags rospy rsl_rl skrl stable_baselines3
-    tensorboard torch yourdfpy
+    tensorboard torch trackers yourdfpy
 """.split()
 PROGRAM = """
 import contextlib, io, json, sys

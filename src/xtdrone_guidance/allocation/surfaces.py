@@ -1,4 +1,4 @@
-"""Allocation of torque to the control surfaces of planes, in increments (INDI).
+"""Allocation of torque to the control surfaces of planes and VTOLs, in increments (INDI).
 
 What a deflection gives is known well, what it takes to hold an attitude is not: it depends on the
 angle of attack, on the wake of the propeller and on gusts. Hence the torque that the motion shows
@@ -15,10 +15,11 @@ import math
 import numpy as np
 
 from xtdrone_autopilot.interfaces import Estimator
+from xtdrone_autopilot.state.vehicle_status import NO_VTOL, ON_WINGS
 from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import SURFACE
 from xtdrone_core.runs.snapshot import Memory
-from xtdrone_dynamics.abilities.control_surfaces import surface_torque
+from xtdrone_dynamics.abilities.control_surfaces import surface_torque, wing_axes
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, NOT_VTOL, vehicle_types, vtol_types
 
 from .active_set import solve_change
@@ -32,10 +33,12 @@ MIN_WEIGHT = 1e-4
 
 
 class Surfaces(Memory):
-    """Surfaces of the planes of a fleet, which follow the torque of a rate loop.
+    """Surfaces of what flies on wings, which follow the torque of a rate loop.
+
+    VTOLs have it from their wings' flight on; in hover and transitions PX4's laws move them.
 
     Attributes:
-        planes: Indices of the planes that have surfaces.
+        planes: Indices of the planes and VTOLs that have surfaces.
     """
 
     MEMORY = ("_position", "_last_rate", "_deflections", "_torques")
@@ -43,10 +46,12 @@ class Surfaces(Memory):
     def __init__(self, fleet: FleetModel) -> None:
         """Starts with all surfaces in the middle."""
         self._fleet = fleet
-        self._effect = surface_torque(fleet) * (1.0, -1.0, -1.0)  # per command, FLU [N m]
+        axes = np.array([wing_axes(vehicle) for vehicle in fleet.vehicles])
+        self._effect = surface_torque(fleet) @ axes  # per command, body [N m]
+        self._weights = (abs(axes) * WEIGHTS[:, None]).sum(axis=1)
         surfaces = fleet.actuator["kind"] == SURFACE
         self._used = surfaces & self._effect.any(axis=2)
-        planes = (vehicle_types(fleet) == FIXED_WING) & (vtol_types(fleet) == NOT_VTOL)
+        planes = (vehicle_types(fleet) == FIXED_WING) | (vtol_types(fleet) != NOT_VTOL)
         self.planes = np.flatnonzero(planes & self._used.any(axis=1))
         n, width = fleet.actuator.shape
         self._position, self._last_rate = np.zeros((n, width)), np.zeros((n, 3))
@@ -73,7 +78,8 @@ class Surfaces(Memory):
         for i in self.planes:
             used = self._used[i]
             self._measure(i, estimator.ang_vel[i], gain, dt)
-            if status["sp_torque"][i].any():
+            flies = status["vtol_state"][i] in (NO_VTOL, ON_WINGS)
+            if flies and status["sp_torque"][i].any():
                 airspeed = _airspeed(estimator, i)
                 scaled = np.clip(
                     airspeed, parameters["FW_AIRSPD_STALL"][i], parameters["FW_AIRSPD_MAX"][i]
@@ -111,7 +117,7 @@ class Surfaces(Memory):
         used, actuator = self._used[i], self._fleet.actuator[i]
         effect = self._effect[i, used].T * pressure
         size = np.sqrt((effect**2).sum(axis=1))
-        weights = WEIGHTS / np.maximum(size, 1e-9) ** 2
+        weights = self._weights[i] / np.maximum(size, 1e-9) ** 2
         now = self._deflections[1, i, used]
         change = solve_change(
             (effect.T * weights) @ effect + MIN_WEIGHT * np.eye(effect.shape[1]),

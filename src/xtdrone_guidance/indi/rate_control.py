@@ -12,7 +12,16 @@ from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.state.vehicle_status import ACTUATORS, NO_SET_POINT
 from xtdrone_core import FleetModel
 from xtdrone_core.modes import Mode
-from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL
+from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thrust
+from xtdrone_dynamics.abilities.vehicle_type import (
+    FIXED_WING,
+    MULTICOPTER,
+    STANDARD_VTOL,
+    TAILSITTER,
+    TILTROTOR,
+    lifting_rotors,
+    vtol_types,
+)
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
 from .disturbance import IndiLoop
@@ -21,7 +30,7 @@ from .half_wings import in_air, turn_fleet
 # Largest disturbance that is taken off, over the torque that the vehicle exerts about that axis.
 # The ground that pushes at one foot is a disturbance, too, and must not be fought with all torque.
 MAX_DISTURBANCE = 0.5
-WING_GAINS = (16.0, 14.0, 6.0)  # of planes about roll, pitch and yaw axis [1/s]
+WING_GAINS = (16.0, 14.0, 6.0)  # of wings about roll, pitch and yaw axis [1/s]
 MANUAL = int(Mode.MANUAL)
 
 
@@ -64,17 +73,20 @@ def control_one(
 
 @njit
 def control_wing(vehicle: Record, rate: np.ndarray) -> None:
-    """Writes sp_torque of a plane at body rates (3,) [rad/s]: zero where it is not wanted."""
+    """Writes sp_torque of what flies on wings at body rates (3,) [rad/s]: zero if not wanted."""
     w, wanted, j = rate, vehicle.sp_rates, vehicle.inertia
     flies = vehicle.armed and not (vehicle.landed or vehicle.maybe_landed)
     if not flies or vehicle.mode == MANUAL or vehicle.sp_kind == ACTUATORS:
         for axis in range(3):
             vehicle.sp_torque[axis] = 0.0
         return
+    # The wings of a tail-sitter roll about the body's z axis.
+    upright = vehicle.vtol_type == TAILSITTER
+    first, last = (WING_GAINS[2], WING_GAINS[0]) if upright else (WING_GAINS[0], WING_GAINS[2])
     vehicle.sp_torque[0], vehicle.sp_torque[1], vehicle.sp_torque[2] = torque_of(
-        WING_GAINS[0] * (wanted[0] - w[0]),
+        first * (wanted[0] - w[0]),
         WING_GAINS[1] * (wanted[1] - w[1]),
-        WING_GAINS[2] * (wanted[2] - w[2]),
+        last * (wanted[2] - w[2]),
         w[0],
         w[1],
         w[2],
@@ -95,12 +107,12 @@ def control_fleet(
     Args:
         status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
         torque: (N, 3) torque that is taken off: the disturbance, body [N m].
-        reach: (N, 3) torque that the air adds to what the vehicle exerts in hover [N m].
+        reach: (N, 3) torque that a vehicle exerts beyond its turn_max [N m].
     """
     for i in range(len(status)):
         if status[i].vehicle_type == MULTICOPTER:
             control_one(status[i], parameters[i], estimates[i].ang_vel, torque[i], reach[i])
-        elif status[i].vehicle_type == FIXED_WING and status[i].vtol_type == NOT_VTOL:
+        elif status[i].vehicle_type == FIXED_WING:
             control_wing(status[i], estimates[i].ang_vel)
 
 
@@ -108,7 +120,14 @@ class IndiRateControl(IndiLoop):
     """INDI: rate error to torque, with wind and faults measured in place of an integral."""
 
     def __init__(self, fleet: FleetModel) -> None:
-        """Needs nothing of the fleet; its inertia is in the status records."""
+        """Finds the torque of the rotors of VTOLs, which their records leave out.
+
+        Tail-sitters have none: in transitions their elevons would be a disturbance.
+        """
+        vtol = np.isin(vtol_types(fleet), (STANDARD_VTOL, TILTROTOR))[:, None]
+        thrust = np.where(lifting_rotors(fleet), largest_thrust(fleet), 0.0)[:, None]
+        torque = 0.5 * (abs(effectiveness(fleet)[:, 3:]) * thrust).sum(axis=-1)
+        self._rotors = np.where(vtol, torque, 0.0)
 
     def step(
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
@@ -117,6 +136,12 @@ class IndiRateControl(IndiLoop):
         wings = self.disturbance.wings
         if wings.any:
             turn_fleet(status, estimator.records, wings.sums, wings.reach, wings.turn)
-        control_fleet(status, parameters, estimator.records, self.disturbance.torque, wings.reach)
+        control_fleet(
+            status,
+            parameters,
+            estimator.records,
+            self.disturbance.torque,
+            wings.reach + self._rotors,
+        )
         if wings.any:
             status["sp_torque"] -= wings.level

@@ -161,9 +161,14 @@ class FollowAgent(FlightAgent):
         for name, value in metrics.items():
             print(f"{name}: {value}")
 
+    @property
+    def record(self) -> np.ndarray:
+        """(M, 4) time [s], errors of distance and place [m], number of the nearest actor or -1."""
+        return np.array(self._record).reshape(-1, 4)
+
     def errors(self) -> dict[str, Any]:
         """Errors, losses and changes of identity, as plain data."""
-        record = np.array(self._record).reshape(-1, 4)
+        record = self.record
         pursuit = self._pursuit
         metrics: dict[str, Any] = {
             "follow_losses": pursuit.losses,

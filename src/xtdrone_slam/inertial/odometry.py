@@ -4,12 +4,13 @@ from collections import deque
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from xtdrone_slam.datasets.calibration import Calibration, Imu
 
 from . import start
 from .msckf import Filter, Frame, Rig
-from .propagation import preintegrate
+from .propagation import VELOCITY, preintegrate
 from .start import Readings
 from .state import Pose, Prior, State
 from .tracker import Tracker
@@ -17,7 +18,10 @@ from .tracker import Tracker
 _REST_S = 0.3  # time at rest from which the start is one at rest [s]
 _LEAST, _WINDOW = {1: 12, 2: 6}, {1: 25, 2: 12}  # images of a start in flight, by cameras
 _HELD = 0.02  # standard deviation of the velocity at rest [m/s]
-_BLIND_S = 3.0  # time without a point after which the pose counts as lost [s]
+_EVERY = {1: 4, 2: 1}  # images from one try to start in flight to the next
+# Points that contradict the filter, of those of the last images, from which it starts again.
+_CONTRADICTIONS, _VERDICTS = 25, 12
+_UNSURE = 0.3  # deviation of the velocity from which on the pose counts as lost [m/s]
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class Settings:
 class VisualInertialOdometry:
     """Takes IMU readings and images of one or two cameras.
 
-    Its world is level, its origin is the place of the first image that it uses.
+    Its world is level, its origin is the place of the first image that it uses. Where most points
+    contradict the filter, it starts again in flight, at the place and heading that it had.
 
     Attributes:
         started: "" before the start, then "rest" or "flight".
@@ -69,12 +74,15 @@ class VisualInertialOdometry:
         self._readings: deque[tuple[float, np.ndarray, np.ndarray]] = deque()
         self._filter: Filter | None = None
         self._last: float | None = None  # time of the last image
-        self._seen: float = 0.0  # time of the last image with a point that was used
         # Of the images before the start: points, readings up to each, ways [pixels].
         self._frames: list[Frame] = []
         self._between: list[Readings] = []
         self._moved: list[float] = []
         self._at_rest = False
+        self._images = 0  # so far
+        self._begun = 0.0  # deviation of the velocity at the start [m/s]
+        self._origin = np.eye(4)  # of the filter's world, moved by each start but the first
+        self._verdicts: deque[tuple[int, int]] = deque(maxlen=_VERDICTS)  # points used, rejected
 
     @property
     def state(self) -> State | None:
@@ -95,9 +103,10 @@ class VisualInertialOdometry:
             left, right: (H, W) uint8; the right one is not used with one camera.
 
         Returns:
-            (4, 4) body to world, or None before the start and where nothing has been seen for
+            (4, 4) body to world, or None before the start and where nothing has been seen for too
             long; and the number of points that were used.
         """
+        self._images += 1
         readings = None if self._last is None else held(self._readings, self._last, t)
         self._last = t
         frame = self._tracker.step(left, right, self._turn(readings))
@@ -109,17 +118,40 @@ class VisualInertialOdometry:
             self._try_to_start()
             if self._filter is None:
                 return None, 0
-            self._seen = t
         else:
             assert readings is not None  # it has been started by images
             self._correct(self._filter, readings, frame, self._tracker.moved)
-        if self._filter.used:
-            self._seen = t
-        if t - self._seen > _BLIND_S:
-            return None, 0
+        pose, used = self._pose(self._filter.state), self._filter.used
+        unsure = self._unsure(self._filter.state)
+        if self._contradicted(self._filter):
+            self._start_again(pose, frame)
+        return (None, 0) if unsure else (pose, used)
+
+    def _unsure(self, state: State) -> bool:
+        """Returns whether the IMU has moved the state on alone for too long."""
+        variance = state.covariance[VELOCITY, VELOCITY].diagonal().max()
+        return not self._at_rest and bool(variance > max(_UNSURE, self._begun) ** 2)
+
+    def _pose(self, state: State) -> np.ndarray:
         pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = self._filter.state.rotation, self._filter.state.position
-        return pose, self._filter.used
+        pose[:3, :3], pose[:3, 3] = state.rotation, state.position
+        return self._origin @ pose
+
+    def _contradicted(self, own: Filter) -> bool:
+        """Returns whether most of the last points contradicted the filter."""
+        self._verdicts.append((own.used, len(own.rejected)))
+        used, rejected = np.sum(self._verdicts, axis=0)
+        return bool(rejected >= _CONTRADICTIONS and rejected > used)
+
+    def _start_again(self, pose: np.ndarray, frame: Frame) -> None:
+        """Forgets the filter; the next one begins level at its place and heading."""
+        self._filter = None
+        self._verdicts.clear()
+        self._frames = [frame]
+        self._origin = np.eye(4)
+        heading = np.arctan2(pose[1, 0], pose[0, 0])
+        self._origin[:3, :3] = Rotation.from_rotvec([0.0, 0.0, heading]).as_matrix()
+        self._origin[:3, 3] = pose[:3, 3]
 
     def _correct(self, own: Filter, readings: Readings, frame: Frame, moved: float) -> None:
         own.state.propagate(readings.times, readings.gyro, readings.accel)
@@ -144,21 +176,23 @@ class VisualInertialOdometry:
         """Starts the filter where the images so far allow it, and gives them to it."""
         if len(self._frames) < 2:
             return
+        cameras = len(self._rig.positions)
         whole = joined(self._between)
         pose = None
         if whole.times[-1] - whole.times[0] >= _REST_S:
             pose = start.at_rest(whole, self._moved)
         if pose is not None:
             self._begin("rest", pose, start.AT_REST)
-        elif len(self._frames) >= _LEAST[len(self._rig.positions)]:
+        elif len(self._frames) >= _LEAST[cameras] and self._images % _EVERY[cameras] == 0:
             found = start.in_flight(self._rig, self._frames, self._between, self._deviation)
             if found is not None:
                 self._begin("flight", *found)
-        if self._filter is None and len(self._frames) >= _WINDOW[len(self._rig.positions)]:
+        if self._filter is None and len(self._frames) >= _WINDOW[cameras]:
             del self._frames[0], self._between[0], self._moved[0]
 
     def _begin(self, how: str, pose: Pose, prior: Prior) -> None:
         self.started, self._at_rest = how, how == "rest"
+        self._begun = prior.velocity
         state = State(pose, prior, self._imu)
         own = self._filter = Filter(
             state, self._rig, self._deviation, self._clones, self._landmarks

@@ -86,6 +86,7 @@ def test_the_plan_is_flown_from_take_off_to_landing(plane, wind):
 
 
 @pytest.mark.parametrize("seed", [7])
+@pytest.mark.slow
 def test_impacts_of_the_take_off_run_do_not_cost_its_position(flight, tmp_path, seed):
     """On a rough belly it bounces on the runway, by more than the accelerometer can read."""
     sdf = (resources.root() / "models/plane/model.sdf").read_text()
@@ -289,6 +290,7 @@ def test_a_mission_without_a_take_off_is_not_begun(plane):
     assert not answer.accepted and "take-off" in answer.reason
 
 
+@pytest.mark.slow
 def test_a_plane_that_is_reset_flies_the_same_again(plane):
     f = plane()
     places = []

@@ -49,6 +49,7 @@ def mounted(tmp_path):
     simulation.close()
 
 
+@pytest.mark.slow
 def test_a_camera_looks_down_and_to_the_right_and_straight_again(mounted):
     assert obey(mounted, CONFIGURE, 2).accepted
     assert obey(mounted, CONTROL, -45.0, 0.0, 30.0, 0, 0, 0, 2).accepted
@@ -190,6 +191,7 @@ def test_a_gimbal_looks_at_a_region_of_interest_wherever_the_vehicle_is(tilt):
     assert (held.mount.angles == 0.0).all()
 
 
+@pytest.mark.slow
 def test_a_mission_turns_the_shipped_gimbal():
     """To a region of interest that it flies past nose ahead, and by an item to angles."""
     f = MissionFlight("typhoon_h480", gps="")

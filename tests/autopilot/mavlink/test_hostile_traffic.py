@@ -215,6 +215,7 @@ def test_a_handler_that_fails_costs_its_message_and_a_line(world, monkeypatch):
     assert len(said) == 3 and "OverflowError: too large (test_hostile_traffic.py" in said[0]
 
 
+@pytest.mark.slow
 def test_strangers_do_not_push_a_client_off_its_link(world):
     ping = mavlink.MAVLink_ping_message(0, 1, 0, 0)
     strangers = [Client(0, 100 + k) for k in range(20)]
@@ -342,6 +343,7 @@ def test_unknown_message_ids_are_left_out(world):
     assert answered(world, world.first)
 
 
+@pytest.mark.slow
 def test_a_flood_to_one_vehicle_leaves_the_other_its_rates(world):
     world.second.send(mavlink.MAVLink_ping_message(0, 1, 0, 0))
     world.steps(10)

@@ -49,6 +49,7 @@ def square(f, height=5.0):
     return [f.item(22, 0, 0, height), f.item(16, 10, 0, height), f.item(16, 10, 10, height)]
 
 
+@pytest.mark.slow
 def test_mission_takes_off_flies_and_lands_where_it_says(flight):
     f = flight()
     items = square(f) + [f.item(21, 4, 10, 0.0)]
@@ -113,6 +114,7 @@ def test_home_is_set_on_the_way_and_returned_to(flight):
     np.testing.assert_allclose(f.pos[:2], (12, 3), atol=0.5)
 
 
+@pytest.mark.slow
 def test_heights_above_sea_loiter_to_a_height_and_loiter_without_end(flight):
     f = flight()
     sea = f.autopilot.origin[2]
@@ -225,6 +227,7 @@ def test_the_log_tells_which_items_were_reached(flight, runs):
     assert data["finished"][-1] == 1 and not data["finished"][data["seq_reached"] < 2].any()
 
 
+@pytest.mark.slow
 def test_pause_and_resume(flight):
     f = flight()
     f.upload(square(f) + [f.item(16, 0, 10, 5.0)])
@@ -279,6 +282,7 @@ def test_far_first_waypoint_and_one_outside_the_fence_are_refused(flight):
     )
 
 
+@pytest.mark.slow
 def test_geofence_polygon_stops_the_flight(flight):
     f = flight()
     corners = [(-20, -20), (8, -20), (8, 20), (-20, 20)]
@@ -303,6 +307,7 @@ def test_geofence_polygon_stops_the_flight(flight):
         ([(5002, *at, 4) for at in ((4, 0), (9, 0), (9, 5), (4, 5))], (2, 2), (6, 2)),
     ],
 )
+@pytest.mark.slow
 def test_shapes_of_the_fence(flight, items, inside, outside):
     f = flight()
     kinds = [f.item(command, x, y, 0.0, (size, 0, 0, 0)) for command, x, y, size in items]
@@ -347,6 +352,7 @@ def test_arming_outside_the_fence_is_refused(flight):
     assert "geofence" in f.autopilot.commander.arm(0, f.simulation.t_us).reason
 
 
+@pytest.mark.slow
 def test_rtl_goes_to_the_nearest_rally_point(flight):
     f = flight()
     f.set(RTL_RETURN_ALT=5.0, RTL_DESCEND_ALT=4.0)

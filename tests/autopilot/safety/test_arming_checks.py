@@ -161,6 +161,7 @@ def _tilt(axis):
         (_tilt(1), {"check_failure_detector_pitch"}, "put it upright"),
     ],
 )
+@pytest.mark.slow
 def test_what_fails_on_the_ground(flight, change, names, reason):
     autopilot = flight.autopilot
     change(autopilot)

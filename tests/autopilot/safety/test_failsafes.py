@@ -201,6 +201,7 @@ def test_battery_low_critical_and_at_emergency_level(flight, action, critical, e
 @pytest.mark.parametrize(
     "name, target", [("GF_MAX_HOR_DIST", (30.0, 0, 5)), ("GF_MAX_VER_DIST", (0.0, 0, 40))]
 )
+@pytest.mark.slow
 def test_distance_limits_of_the_geofence(flight, name, target):
     f = flight()
     set_and_take_off(f, **{name: 12.0, "GF_ACTION": 3, "COM_FAIL_ACT_T": 0.0})

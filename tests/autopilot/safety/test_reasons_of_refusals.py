@@ -37,6 +37,7 @@ NO_VISION = "no vision pose has come (EKF2_EV_CTRL 9)"
         (dict(EKF2_RNG_CTRL=0, EKF2_ARSP_THR=0.0, EKF2_EV_CTRL=0), (), ""),
     ],
 )
+@pytest.mark.slow
 def test_arming_is_refused_with_the_true_reason(parameters, failed, reason):
     flight = Flight(gps="m8n")
     try:

@@ -216,6 +216,7 @@ def test_vtol_takeoff_changes_over_and_loiters_at_its_place(vtol):
 
 
 @ONE
+@pytest.mark.slow
 def test_commands_that_it_refuses(aloft):
     f = aloft()
     assert transition(f, 7) == mavlink.MAV_RESULT_TEMPORARILY_REJECTED
