@@ -132,7 +132,7 @@ def on_deck(carrier, seed, **options):
 ROVER, BOAT = partial(on_deck, "rover_marker"), partial(on_deck, "boat_marker")
 NIGHT = {"rendering": "realistic", "time_of_day": "01:00"}
 RAIN = {"rendering": "realistic", "time_of_day": "12:00", "weather": "rain=10"}
-SEA = {"waves": "height=0.3 period=3 direction=60"}
+SEA = {"waves": "height=0.3 period=3 direction=60 start=15"}
 GUSTS = {"wind": "dryden=5"}
 ROWS = (
     Row("pad", "pad, by day", on_pad, 0.10, 1.0),

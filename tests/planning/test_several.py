@@ -254,9 +254,9 @@ def test_flights_through_forests_are_kept_and_counted(tmp_path, monkeypatch):
 @pytest.mark.long
 def test_three_cross_each_other_between_trees(tmp_path, runs):
     world = tmp_path / "forest.world"
-    write_world(world, "woods", 1)
+    write_world(world, "woods", 10)
     command = ["fly", "swarm", "--vehicles", crossing.vehicles(3), "--world", str(world)]
-    options = ["goal=16,0,2", "delay=0.1", "loss=0.1"]
+    options = ["goal=12.5,0,2", "delay=0.1", "loss=0.1"]
     settings = [word for option in options for word in ("--set", option)]
     assert main([*command, *settings, "--name", "swarm", "--log", "none"]) == 0
     summary = run_folder.read_summary(runs / "swarm")

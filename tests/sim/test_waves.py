@@ -1,5 +1,6 @@
 """Waves: spectra and dispersion against closed forms, how floats ride them, and world files."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -207,8 +208,8 @@ def test_waves_of_a_plugin_that_make_no_sense_are_refused(tmp_path):
 
 def test_the_option_says_them_too():
     assert Waves.parse("0.3") == Waves(0.3)
-    given = "height=0.3 period=3 direction=-90 spread=5 spectrum=pierson_moskowitz seed=4"
-    assert Waves.parse(given) == Waves(0.3, 3.0, -90.0, 5.0, "pierson_moskowitz", 4)
+    given = "height=0.3 period=3 direction=-90 spread=5 spectrum=pierson_moskowitz start=9 seed=4"
+    assert Waves.parse(given) == Waves(0.3, 3.0, -90.0, 5.0, "pierson_moskowitz", 9.0, 4)
     a, b = Waves.parse("0.3 seed=4"), Waves.parse("0.3")
     assert (a.sampled(1, G) == a.sampled(2, G)).all()
     assert (b.sampled(1, G) != b.sampled(2, G)).any()
@@ -227,6 +228,19 @@ def test_the_option_says_them_too():
 def test_options_that_make_no_sense_are_one_line(waves, words):
     with pytest.raises(XtdroneError, match=words):
         Waves.parse(waves)
+
+
+def test_waves_begin_when_they_shall():
+    heights = {}
+    for begin in (0, 2):
+        scenario = Scenario("boat", world="lake", waves=f"1 start={begin}", log="none", speed=0.0)
+        with contextlib.closing(Simulation(scenario)) as simulation:
+            for second in (1, 3):
+                while simulation.t_us < second * 1_000_000:
+                    simulation.step()
+                heights[begin, second] = float(simulation.state.pos[0, 2])
+    assert abs(heights[0, 1] - heights[2, 1]) > 0.01  # still water before
+    assert abs(heights[2, 3] - heights[2, 1]) > 0.01
 
 
 def test_waves_need_water():

@@ -105,7 +105,7 @@ class Scenario(metaclass=_TakesDeclared):
     waves: str = option(
         "",
         "waves of the world's water: significant height, or fields height= period= direction= "
-        "spread= spectrum= seed=",
+        "spread= spectrum= start= seed=",
         metavar="TEXT",
         unit="m",
         unset="as in the world's file",

@@ -97,7 +97,7 @@ class ActuatorStage(Memory):
                 value starts at zero_position_armed.
             state: The fleet at the start of the step; its `actuator` is advanced in place.
             dt_us: Length of the step [us].
-            t_us: Simulated time at its start, which waves need [us].
+            t_us: Time at its start since waves began to grow [us].
 
         Returns:
             `wrench`. `joint_targets` and `power` are also those of this step.

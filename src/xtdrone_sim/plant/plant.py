@@ -45,7 +45,7 @@ class Plant:
         self.actuators = ActuatorStage(
             fleet, world.altitude, world.water, world.water_density * world.gravity
         )
-        self.actuators.waves = _waves_of(scenario, world)
+        self.actuators.waves, self._waves_us = _waves_of(scenario, world)
         self.battery = BatteryStage(fleet)
         self.disturbances = Disturbances(scenario, fleet, engine, self.actuators, self.battery)
         self.pushes = Pushes(fleet.n, engine)
@@ -93,7 +93,7 @@ class Plant:
         """
         if self.wind is not None:
             self.wind.step(t_us, dt_us, state.pos, state.vel, self.actuators.wind)
-        wrench = self.actuators.step(commands, state, dt_us, t_us)
+        wrench = self.actuators.step(commands, state, dt_us, t_us - self._waves_us)
         self.battery.step(self.actuators.power, dt_us, self.actuators.speed_limit)
         self.pushes.apply(t_us, state, wrench)
         return wrench
@@ -158,12 +158,12 @@ def _wind_of(scenario: Scenario, world: World) -> Wind | None:
     return None if parameters.still else Wind(parameters, *_fleet_of(scenario))
 
 
-def _waves_of(scenario: Scenario, world: World) -> np.ndarray:
-    """The scenario's waves if it has some, else the world's, (K,) of WAVE; none in still water."""
+def _waves_of(scenario: Scenario, world: World) -> tuple[np.ndarray, int]:
+    """The scenario's waves if it has some, else the world's: (K,) of WAVE, and their start [us]."""
     given = Waves.parse(scenario.waves) if scenario.waves else world.waves
     if scenario.waves and world.water == -math.inf:
         raise WaveError(
             f"waves '{scenario.waves}' need water, and world '{world.name}' has none: give a world "
             "such as lake, or leave them out"
         )
-    return given.sampled(scenario.seed, world.gravity)
+    return given.sampled(scenario.seed, world.gravity), round(given.start * 1e6)

@@ -20,6 +20,7 @@ _LIMITS: dict[str, tuple[float, float, str]] = {  # smallest, largest, unit
     "period": (0.5, 30.0, "s"),
     "direction": (-360.0, 360.0, "°"),
     "spread": (0.0, 90.0, "°"),
+    "start": (0.0, 1e6, "s"),
     "seed": (0.0, 2.0**31, ""),
 }
 WORDS = (*_LIMITS, "spectrum")
@@ -34,6 +35,7 @@ class Waves:
     direction: float = 0.0  # in which it runs, counter-clockwise from east [degrees]
     spread: float = 20.0  # standard deviation of directions [degrees]
     spectrum: str = JONSWAP  # one of KINDS
+    start: float = 0.0  # when they begin to grow [s]
     seed: int = -1  # -1: the scenario's
     # amplitude [m], frequency [rad/s], direction [rad] and phase [rad] of each
     listed: tuple[tuple[float, float, float, float], ...] = ()
