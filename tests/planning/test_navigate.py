@@ -81,11 +81,12 @@ def test_the_table_counts_what_was_untouched_at_the_goal():
 
 
 @pytest.mark.slow
-def test_it_flies_through_a_forest_that_it_has_not_known(tmp_path, runs):
+def test_it_flies_through_a_forest_that_it_has_not_known(tmp_path, runs, capsys):
     path = tmp_path / "forest.world"
     write_world(path, "woods", 2)
     command = ["fly", "navigate", "--vehicle", "iris_depth", "--world", str(path), "--set"]
     assert main([*command, "goal=14,0,2", "--name", "navigate"]) == 0
+    assert "held" not in capsys.readouterr().out  # nothing was held
     folder = runs / "navigate"
     summary = run_folder.read_summary(folder)
     assert summary["goals_reached"] == 1

@@ -78,8 +78,9 @@ def test_odometry_starts_at_rest_and_follows_a_flight():
 def test_odometry_bridges_black_pictures():
     errors, _ = flown(Settings(), black=(1.2, 1.7))
     assert len(errors) >= 25 and errors.max() < 0.12
-    blind, _ = flown(Settings(), until=4.6, black=(1.0, 9.0))
-    assert len(blind) < 50  # after three seconds without a point the pose counts as lost
+    blind, odometry = flown(Settings(), until=12.0, black=(1.0, 20.0))
+    assert 40 < len(blind) < 140  # when the velocity is no longer sure the pose counts as lost
+    assert odometry.state.covariance[3:6, 3:6].diagonal().max() > 0.3**2
 
 
 @pytest.mark.slow
@@ -95,7 +96,7 @@ def test_odometry_starts_again_where_the_points_contradict_it():
             pose, _ = odometry.images(t, *wall(place(t)))
             begins.append((t, pose is None, odometry.started))
     assert begins[-1][1:] == (False, "flight")  # it was started at rest
-    assert sum(lost for t, lost, _ in begins if t > 0.5) < 20
+    assert sum(lost for t, lost, _ in begins if t > 0.5) < 30
 
 
 @pytest.mark.slow

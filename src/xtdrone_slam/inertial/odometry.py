@@ -10,7 +10,7 @@ from xtdrone_slam.datasets.calibration import Calibration, Imu
 
 from . import start
 from .msckf import Filter, Frame, Rig
-from .propagation import preintegrate
+from .propagation import VELOCITY, preintegrate
 from .start import Readings
 from .state import Pose, Prior, State
 from .tracker import Tracker
@@ -21,7 +21,7 @@ _HELD = 0.02  # standard deviation of the velocity at rest [m/s]
 _EVERY = {1: 4, 2: 1}  # images from one try to start in flight to the next
 # Points that contradict the filter, of those of the last images, from which it starts again.
 _CONTRADICTIONS, _VERDICTS = 25, 12
-_BLIND_S = 3.0  # time without a point after which the pose counts as lost [s]
+_UNSURE = 0.3  # deviation of the velocity from which on the pose counts as lost [m/s]
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ class VisualInertialOdometry:
         self._readings: deque[tuple[float, np.ndarray, np.ndarray]] = deque()
         self._filter: Filter | None = None
         self._last: float | None = None  # time of the last image
-        self._seen: float = 0.0  # time of the last image with a point that was used
         # Of the images before the start: points, readings up to each, ways [pixels].
         self._frames: list[Frame] = []
         self._between: list[Readings] = []
         self._moved: list[float] = []
         self._at_rest = False
         self._images = 0  # so far
+        self._begun = 0.0  # deviation of the velocity at the start [m/s]
         self._origin = np.eye(4)  # of the filter's world, moved by each start but the first
         self._verdicts: deque[tuple[int, int]] = deque(maxlen=_VERDICTS)  # points used, rejected
 
@@ -103,7 +103,7 @@ class VisualInertialOdometry:
             left, right: (H, W) uint8; the right one is not used with one camera.
 
         Returns:
-            (4, 4) body to world, or None before the start and where nothing has been seen for
+            (4, 4) body to world, or None before the start and where nothing has been seen for too
             long; and the number of points that were used.
         """
         self._images += 1
@@ -118,18 +118,19 @@ class VisualInertialOdometry:
             self._try_to_start()
             if self._filter is None:
                 return None, 0
-            self._seen = t
         else:
             assert readings is not None  # it has been started by images
             self._correct(self._filter, readings, frame, self._tracker.moved)
-        if self._filter.used:
-            self._seen = t
-        if t - self._seen > _BLIND_S:
-            return None, 0
         pose, used = self._pose(self._filter.state), self._filter.used
+        unsure = self._unsure(self._filter.state)
         if self._contradicted(self._filter):
             self._start_again(pose, frame)
-        return pose, used
+        return (None, 0) if unsure else (pose, used)
+
+    def _unsure(self, state: State) -> bool:
+        """Returns whether the IMU has moved the state on alone for too long."""
+        variance = state.covariance[VELOCITY, VELOCITY].diagonal().max()
+        return not self._at_rest and bool(variance > max(_UNSURE, self._begun) ** 2)
 
     def _pose(self, state: State) -> np.ndarray:
         pose = np.eye(4)
@@ -191,6 +192,7 @@ class VisualInertialOdometry:
 
     def _begin(self, how: str, pose: Pose, prior: Prior) -> None:
         self.started, self._at_rest = how, how == "rest"
+        self._begun = prior.velocity
         state = State(pose, prior, self._imu)
         own = self._filter = Filter(
             state, self._rig, self._deviation, self._clones, self._landmarks
