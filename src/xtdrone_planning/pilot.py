@@ -29,6 +29,7 @@ _SCAN_RATE = 0.9  # [rad/s]
 _LOST = 1.0  # its set-point is so far from the vehicle that it begins anew [m]
 _ALONE_S = 2.0  # nobody should come to where it stops for so long [s]
 _OWN = 0.55  # radius around the vehicle in which it would touch what were there [m]
+_BETTER = 0.02  # who is too close to an obstacle stops at least so much farther from it [m]
 _REST = 0.15  # slower is at rest [m/s]
 HANGS_S = 60.0  # a planner without an answer for so long hangs; kernels may compile before it [s]
 
@@ -170,16 +171,19 @@ class Pilot(Memory):
         reason, taken = plan.reason, False
         if plan.trajectory is not None:
             stop = guard.stopping(plan.trajectory, self._keep_s, self._deceleration)
-            radius = min(self.limits.radius, max(self._field.distance(situation.pos) - 0.02, 0.0))
+            first = self._field.distance(situation.pos)
+            radius = min(self.limits.radius, max(first - _BETTER, 0.0))
             found = guard.check(self._field, stop, radius)
             if guard.meets(stop, situation.moving, self.limits.radius):
                 reason = "somebody would come too close"
-            elif found == guard.CLEAR:
-                taken = self._take(t_us, stop, reason)
-                reason = reason if taken else self.reason
-            else:
+            elif found != guard.CLEAR:
                 reason = "the way leads through what is not seen yet"
                 reason = reason if found == guard.UNSEEN else "it could not stop in time"
+            elif self._field.distance(stop.pos[-1]) < min(first + _BETTER, self.limits.radius):
+                reason = "too close to an obstacle, and no way leads off it"
+            else:
+                taken = self._take(t_us, stop, reason)
+                reason = reason if taken else self.reason
         self.plan_ms.append(1e3 * (time.thread_time() - begun) + thread_ms)
         if not taken or reason:
             self._hold(t_us, reason)

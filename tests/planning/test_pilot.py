@@ -11,7 +11,7 @@ from xtdrone_planning.maps.distance_field import DistanceField
 from xtdrone_planning.maps.voxel_map import VoxelMap
 from xtdrone_planning.pilot import Pilot
 from xtdrone_planning.planners.local import LocalPlanner
-from xtdrone_planning.planners.planner import Limits, Plan
+from xtdrone_planning.planners.planner import Limits, Plan, Trajectory
 
 pytestmark = pytest.mark.slow
 
@@ -137,6 +137,32 @@ def after(t_us, then):
             return then(plan) if situation.t_us >= t_us else plan
 
     return Changing()
+
+
+class Creeping:
+    """Goes 4 cm nearer to the wall with each plan, as a spline that cuts corners may."""
+
+    def plan(self, situation):
+        t = np.arange(0.0, 1.01, 0.02)[:, None]
+        ahead = np.array([[0.04, 0.0, 0.0]])
+        pos = situation.pos + ahead * (3 * t**2 - 2 * t**3)
+        vel, acc = ahead * 6 * (t - t**2), ahead * (6 - 12 * t)
+        return Plan(Trajectory(situation.t_us, pos, vel, acc))
+
+
+def test_who_is_too_close_does_not_come_closer_by_small_steps():
+    pilot = a_pilot(Creeping())
+    voxels = pilot.voxels
+    voxels.cells.fill(-4)
+    numbers = voxels.low[0] + np.arange(voxels.shape[0])
+    voxels.cells[numbers[(numbers + 0.5) * RESOLUTION > -7.8] % voxels.shape[0]] = 9
+    pos = np.array([-8.4, 0.0, 2.0])
+    pilot.start(0, pos, 0.0)
+    pilot.goal = np.array([9.0, 0.0, 2.0])
+    for t_us in range(0, 20_000_000, STEP_US):
+        pos = pilot.step(t_us, pos, np.zeros(3), t_us).pos
+    assert pilot.field.distance(pos) > LIMITS.radius - 0.1
+    assert pilot.reason == "too close to an obstacle, and no way leads off it"
 
 
 def fail(plan):
