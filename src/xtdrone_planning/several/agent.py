@@ -39,6 +39,7 @@ class SharingAgent(FlightAgent, Configured):
         network: The links.
     """
 
+    FIXED: ClassVar[tuple[str, ...]] = ("climb_speed", "land_from", "time_out")
     MEMORY: ClassVar[tuple[str, ...]] = (
         *FlightAgent.MEMORY,
         "pilots",
