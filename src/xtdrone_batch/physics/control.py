@@ -295,7 +295,7 @@ def command(
         attitude.control_fleet(status, params, estimate)
         if loops.controller == INDI:
             for i in range(status.shape[0]):
-                control_rates(status[i], params[i], estimate[i], indi[i])
+                control_rates(status[i], params[i], estimate[i], loops.indi_model.reach[i], indi[i])
         else:
             rate.control_fleet(status, params, estimate, dt)
     allocation = loops.allocation

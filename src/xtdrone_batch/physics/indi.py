@@ -26,12 +26,16 @@ class IndiModel(NamedTuple):
     lag_down: np.ndarray  # (V, A, 3)
     gains: np.ndarray  # (V, 2) of the filters
     moves: np.ndarray  # (V,) bool, whose servos move rotors
+    reach: np.ndarray  # (V, 3) torque beyond turn_max [N m]
 
 
 def indi_model(model: FleetModel) -> IndiModel:
     """Returns the constants of the vehicles of one environment."""
     return IndiModel(
-        effectiveness(model), *actuator_lag(model, STEP_US * 1e-6), moves_rotors(model)
+        effectiveness(model),
+        *actuator_lag(model, STEP_US * 1e-6),
+        moves_rotors(model),
+        rate_control.rotor_reach(model),
     )
 
 
@@ -128,11 +132,11 @@ def control_velocity(
 
 
 @njit
-def control_rates(status: Record, params: Record, estimate: Record, memory: np.ndarray) -> None:
-    """Writes the torque set-point of a vehicle with memory (K,)."""
-    rate_control.control_one(
-        status, params, estimate.ang_vel, memory[TORQUE:ACCELERATION], np.zeros(3)
-    )
+def control_rates(
+    status: Record, params: Record, estimate: Record, reach: np.ndarray, memory: np.ndarray
+) -> None:
+    """Writes the torque set-point of a vehicle with memory (K,); reach: (3,) of IndiModel."""
+    rate_control.control_one(status, params, estimate.ang_vel, memory[TORQUE:ACCELERATION], reach)
 
 
 @njit

@@ -116,18 +116,24 @@ def control_fleet(
             control_wing(status[i], estimates[i].ang_vel)
 
 
+def rotor_reach(fleet: FleetModel) -> np.ndarray:
+    """Torque of the rotors of VTOLs about each axis, (N, 3) [N m], which turn_max leaves out.
+
+    Zero for other vehicles, and for tail-sitters: in transitions their elevons would be a
+    disturbance.
+    """
+    vtol = np.isin(vtol_types(fleet), (STANDARD_VTOL, TILTROTOR))[:, None]
+    thrust = np.where(lifting_rotors(fleet), largest_thrust(fleet), 0.0)[:, None]
+    torque: np.ndarray = 0.5 * (abs(effectiveness(fleet)[:, 3:]) * thrust).sum(axis=-1)
+    return np.where(vtol, torque, 0.0)
+
+
 class IndiRateControl(IndiLoop):
     """INDI: rate error to torque, with wind and faults measured in place of an integral."""
 
     def __init__(self, fleet: FleetModel) -> None:
-        """Finds the torque of the rotors of VTOLs, which their records leave out.
-
-        Tail-sitters have none: in transitions their elevons would be a disturbance.
-        """
-        vtol = np.isin(vtol_types(fleet), (STANDARD_VTOL, TILTROTOR))[:, None]
-        thrust = np.where(lifting_rotors(fleet), largest_thrust(fleet), 0.0)[:, None]
-        torque = 0.5 * (abs(effectiveness(fleet)[:, 3:]) * thrust).sum(axis=-1)
-        self._rotors = np.where(vtol, torque, 0.0)
+        """Finds the torque of the rotors of VTOLs."""
+        self._rotors = rotor_reach(fleet)
 
     def step(
         self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
