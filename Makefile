@@ -1,8 +1,8 @@
 # make demo and make test do all the set-up that they need, on a machine that never saw the project.
 SHELL := /bin/bash
-# Test processes, more than two cores are since many tests wait for other programs; each has ports of
+# Test processes, one more than cores since flights wait for other programs; each has ports of
 # its own, of which there are enough for four.
-JOBS ?= $(shell n=$$(nproc); echo $$((n < 2 ? 2 : 4)))
+JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 .PHONY: help setup setup-demo setup-learn cache demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook users
 
 help:

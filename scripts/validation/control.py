@@ -461,7 +461,7 @@ class Near(GuidanceAgent):
     def fly(self, t_us, estimates, out):
         over = super().fly(t_us, estimates, out)
         place = self.flight.state.pos[0] - self.home[0] - [0.0, 0.0, self.height]
-        nearest = self._path.nearest(place, self._arc_lengths[0])
+        nearest = self.path.nearest(place, self._arc_lengths[0])
         self.distances.append(np.linalg.norm(nearest.pos - place))
         return over
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from xtdrone_core import resources
 from xtdrone_core.command import Subparsers
+from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
 
 from .errors import PlanningError
@@ -161,16 +162,14 @@ def _add_exploration(actions: Subparsers) -> None:
         default=1200.0,
         help="at most, of each flight (1200)",
     )
-    parser.add_argument(
-        "--out", metavar="FOLDER", default="runs/exploration", help="(runs/exploration)"
-    )
+    parser.add_argument("--out", metavar="FOLDER", help="(exploration, among the runs)")
     parser.set_defaults(run=_exploration)
 
 
 def _exploration(args: argparse.Namespace) -> None:
     from .exploration.comparison import HEAD, explore, picture
 
-    folder = Path(args.out)
+    folder = Path(args.out) if args.out else run_folder.runs_root() / "exploration"
     try:
         (folder / "plots").mkdir(parents=True, exist_ok=True)
     except OSError as error:
