@@ -21,6 +21,7 @@ LENGTH, SPEED = 220.0, 15.0  # of the path [m], on it [m/s]
 REST_S = 10.0  # time after the path [s]
 BOUND = 1.0  # of the error of height [m]
 LOOP_BOUND = 0.15  # of the RMS of a loop with the true state [m]
+LOST_CM = 500.0  # from which on it is not on the path any more
 PUBLISHED = "7.9"  # RMS of a loop in flight (Tal, Ryou, Karaman 2023) [cm]
 WAYS = {"across the wind": (1.0, 0.0), "downwind": (0.0, 1.0), "upwind": (0.0, -1.0)}
 
@@ -229,19 +230,20 @@ def aerobatics(page):
                 name,
                 way,
                 f"{found[0]:.1f}",
-                f"{found[1]:.1f}",
+                f"{found[1]:.1f}" if found[1] < LOST_CM else "it left the path",
                 PUBLISHED if name == "loop" else "",
                 f"{bound:g}",
                 page.holds(f"{name} by {way}: {found[0]:.1f} cm", found[0] <= bound),
             )
     page.add("")
-    figure = plot_style.figure(8, 4, "tal_tailsitter, true state")
+    figure = plot_style.figure(8, 2.6, "tal_tailsitter, true state")
     axes = figure.subplots()
     axes.plot(shown[:, 0], shown[:, 2], color=plot_style.series(1), label="wanted")
     axes.plot(shown[:, 3], shown[:, 5], color=plot_style.series(0), label="flown")
     axes.set_xlabel("x [m]")
-    axes.set_ylabel("height above the start [m]")
+    axes.set_ylabel("height [m]")
     axes.set_aspect("equal")
+    axes.set_title("from the side")
     axes.legend()
     page.picture("Loop", figure)
 
