@@ -21,8 +21,7 @@ _HELD = 0.02  # standard deviation of the velocity at rest [m/s]
 _EVERY = {1: 4, 2: 1}  # images from one try to start in flight to the next
 # Points that contradict the filter, of those of the last images, from which it starts again.
 _CONTRADICTIONS, _VERDICTS = 25, 12
-# Rejected points for each that is used, by cameras: a new start of one camera costs its scale.
-_REJECTED = {1: 3.0, 2: 1.0}
+_REJECTED = 3.0  # rejected points for each that is used: a start that is not needed costs much
 _UNSURE = 0.3  # deviation of the velocity from which on the pose counts as lost [m/s]
 
 
@@ -143,8 +142,7 @@ class VisualInertialOdometry:
         """Returns whether most of the last points contradicted the filter."""
         self._verdicts.append((own.used, len(own.rejected)))
         used, rejected = np.sum(self._verdicts, axis=0)
-        most = _REJECTED[len(self._rig.positions)] * used
-        return bool(rejected >= _CONTRADICTIONS and rejected > most)
+        return bool(rejected >= _CONTRADICTIONS and rejected > _REJECTED * used)
 
     def _start_again(self, pose: np.ndarray, frame: Frame) -> None:
         """Forgets the filter; the next one begins level at its place and heading."""
