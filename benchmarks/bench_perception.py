@@ -13,7 +13,9 @@ import contextlib
 import io
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import results
@@ -139,32 +141,34 @@ def detector(folder: Path, work: results.Work) -> list:
     return [({"detector": "own"}, round(spent, 1), "ms")]
 
 
-def followed(folder: Path, name: str, world: str, seed: int, start: str, **options):
-    """The Agent after a flight in a world."""
+def followed(
+    folder: Path,
+    name: str,
+    world: str,
+    start: str,
+    arguments: argparse.Namespace,
+    work: results.Work,
+    **options: Any,  # those of FollowAgent
+) -> Iterator[tuple[dict[str, Any], FollowAgent]]:
+    """Labels of a row and the Agent after a flight in a world, for each seed."""
     path = folder / f"{name}.world"
     path.write_text(world)
-    agent = FollowAgent(**options)
-    scenario = xd.Scenario(vehicles=start, world=str(path), seed=seed, gps="rtk", speed=0)
-    with xd.Simulation(scenario, agent=agent) as simulation:
-        simulation.run()
-    return agent
+    for seed in range(arguments.seeds):
+        agent = FollowAgent(detector=arguments.detector, **options)
+        scenario = xd.Scenario(vehicles=start, world=str(path), seed=seed, gps="rtk", speed=0)
+        with xd.Simulation(scenario, agent=agent) as simulation:
+            simulation.run()
+        work.count("seconds followed", agent.errors().get("follow_s", 0.0), 1)
+        yield {"follow": name, "detector": arguments.detector, "seed": seed}, agent
 
 
 def walls(folder: Path, arguments: argparse.Namespace, work: results.Work) -> list:
     """Rows of the error and of the people who were found again behind walls."""
+    long = {"duration": 14.0 + 0.5 * APART * WALLS}
+    start = "typhoon_h480@0,-9"
     rows = []
-    for seed in range(arguments.seeds):
-        agent = followed(
-            folder,
-            "walls",
-            walls_world(),
-            seed,
-            "typhoon_h480@0,-9",
-            duration=14.0 + 0.5 * APART * WALLS,
-            detector=arguments.detector,
-        )
+    for labels, agent in followed(folder, "walls", walls_world(), start, arguments, work, **long):
         errors, record = agent.errors(), agent.record
-        work.count("seconds followed", errors.get("follow_s", 0.0), 1)
         ends = [14.0 + (26.0 + APART * k) / SPEED for k in range(WALLS)]
         found = sum(
             bool((record[(record[:, 0] > end) & (record[:, 0] < end + AGAIN_S), 2] < IN_VIEW).any())
@@ -175,72 +179,42 @@ def walls(folder: Path, arguments: argparse.Namespace, work: results.Work) -> li
             f"(bound 1.5), place {errors['follow_place_error_m']:.2f} m, found again behind "
             f"{found} of {WALLS} walls (19 of 20), lost {errors['follow_losses']} times"
         )
-        what = {"follow": "walls", "detector": arguments.detector, "seed": seed}
         rows += [
-            (what | {"is": "distance"}, errors["follow_distance_error_m"], "m"),
-            (what | {"is": "found again"}, found, f"of {WALLS}"),
+            (labels | {"is": "distance"}, errors["follow_distance_error_m"], "m"),
+            (labels | {"is": "found again"}, found, f"of {WALLS}"),
         ]
     return rows
 
 
 def crossing(folder: Path, arguments: argparse.Namespace, work: results.Work) -> list:
     """Rows of changes of identity among three people."""
+    flights = followed(
+        folder, "crossing", crossing_world(), "typhoon_h480@-4,-10", arguments, work, duration=36.0
+    )
     rows = []
-    for seed in range(arguments.seeds):
-        agent = followed(
-            folder,
-            "crossing",
-            crossing_world(),
-            seed,
-            "typhoon_h480@-4,-10",
-            duration=36.0,
-            detector=arguments.detector,
-        )
+    for labels, agent in flights:
         errors = agent.errors()
-        work.count("seconds followed", errors.get("follow_s", 0.0), 1)
         print(
             f"crossing, {arguments.detector}: {errors['follow_switches']} changes of identity "
             f"(bound 0), lost {errors['follow_losses']} times, distance "
             f"{errors['follow_distance_error_m']:.2f} m"
         )
-        rows.append(
-            (
-                {"follow": "crossing", "detector": arguments.detector, "seed": seed},
-                errors["follow_switches"],
-                "changes",
-            )
-        )
+        rows.append((labels, errors["follow_switches"], "changes"))
     return rows
 
 
 def car(folder: Path, arguments: argparse.Namespace, work: results.Work) -> list:
     """Rows of the error behind a car."""
+    behind = {"target": "car", "duration": 32.0, "distance": 12.0}
+    start = "typhoon_h480@0,-9"
     rows = []
-    for seed in range(arguments.seeds):
-        agent = followed(
-            folder,
-            "car",
-            car_world(),
-            seed,
-            "typhoon_h480@0,-9",
-            target="car",
-            duration=32.0,
-            distance=12.0,
-            detector=arguments.detector,
-        )
+    for labels, agent in followed(folder, "car", car_world(), start, arguments, work, **behind):
         errors = agent.errors()
-        work.count("seconds followed", errors.get("follow_s", 0.0), 1)
         print(
             f"car, {arguments.detector}: distance {errors['follow_distance_error_m']:.2f} m, place "
             f"{errors['follow_place_error_m']:.2f} m, lost {errors['follow_losses']} times"
         )
-        rows.append(
-            (
-                {"follow": "car", "detector": arguments.detector, "seed": seed},
-                errors["follow_distance_error_m"],
-                "m",
-            )
-        )
+        rows.append((labels, errors["follow_distance_error_m"], "m"))
     return rows
 
 

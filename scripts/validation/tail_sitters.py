@@ -130,8 +130,7 @@ class Recorded:
     def attach(self, flight):
         self.flight, self.rows, self.over = flight, [], False
         flight.autopilot.estimator.flight = flight  # of a TrueState; others ignore it
-        if hasattr(super(), "attach"):
-            super().attach(flight)
+        super().attach(flight)
 
     def fly(self, t_us, estimates, out):
         over = super().fly(t_us, estimates, out)

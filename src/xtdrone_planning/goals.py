@@ -16,7 +16,20 @@ from .agent import make_pilot
 from .errors import PlanningError
 from .maps.voxel_kernels import UNKNOWN
 from .maps.voxel_map import VoxelMap
-from .planners.planner import PLANNERS, Limits
+from .options import (
+    Acceleration,
+    Clearance,
+    High,
+    Low,
+    MapSize,
+    Patience,
+    PlannerName,
+    Radius,
+    Resolution,
+    Speed,
+    TakeOffHeight,
+)
+from .planners.planner import Limits
 from .progress import Progress
 from .seeing import SeeingAgent
 
@@ -215,32 +228,17 @@ class GoalsAgent(GoalAgent):
                 maximum=100_000,
             ),
         ] = 0,
-        planner: Annotated[str, Option("a name, or module:Class", names=PLANNERS.names)] = "local",
-        speed: Annotated[float, Option("largest", unit="m/s", minimum=0.2, maximum=15.0)] = 2.0,
-        acceleration: Annotated[
-            float, Option("largest", unit="m/s^2", minimum=0.5, maximum=12.0)
-        ] = 4.0,
-        radius: Annotated[
-            float,
-            Option("of the vehicle, with what it may be off", unit="m", minimum=0.1, maximum=3.0),
-        ] = 0.45,
-        clearance: Annotated[
-            float, Option("kept where there is room", unit="m", minimum=0.2, maximum=5.0)
-        ] = 0.9,
-        low: Annotated[float, Option("least height", unit="m", minimum=-100.0, maximum=1e4)] = 1.0,
-        high: Annotated[float, Option("largest height", unit="m", minimum=0.5, maximum=1e4)] = 3.5,
-        height: Annotated[
-            float, Option("of the take-off", unit="m", minimum=0.5, maximum=100.0)
-        ] = 2.0,
-        resolution: Annotated[
-            float, Option("side of a voxel", unit="m", minimum=0.05, maximum=1.0)
-        ] = 0.15,
-        map_size: Annotated[
-            float, Option("side of the map", unit="m", minimum=10.0, maximum=400.0)
-        ] = 60.0,
-        patience: Annotated[
-            float, Option("held for so long it gives up", unit="s", minimum=1.0, maximum=3600.0)
-        ] = 12.0,
+        planner: PlannerName = "local",
+        speed: Speed = 2.0,
+        acceleration: Acceleration = 4.0,
+        radius: Radius = 0.45,
+        clearance: Clearance = 0.9,
+        low: Low = 1.0,
+        high: High = 3.5,
+        height: TakeOffHeight = 2.0,
+        resolution: Resolution = 0.15,
+        map_size: MapSize = 60.0,
+        patience: Patience = 12.0,
         on_event: Callable[..., None] | None = None,
     ) -> None:
         """Prepares a flight of one vehicle; on_event(t_us, name, **values) is called at each event.

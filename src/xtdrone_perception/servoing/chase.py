@@ -9,7 +9,7 @@ import numpy as np
 
 from sensor_models.cameras import CameraParameters
 from xtdrone_core import Estimates, SetPoints
-from xtdrone_core.contracts import AimsCameras, Flight
+from xtdrone_core.contracts import Flight
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option
@@ -19,7 +19,7 @@ from ..detection.detector import Detector
 from ..detection.found import Detections, nothing
 from ..errors import PerceptionError
 from ..landing.motion import Motion
-from ..tracking.sight import Eye, box_of, camera_of, vehicle_corners
+from ..tracking.sight import Eye, box_of, camera_of, mount_of, vehicle_corners
 from ..tracking.watching import Clock, ImageWatcher
 
 IDEAL = "ideal"  # the detector that knows where the leader is
@@ -121,9 +121,7 @@ class ChaseAgent(FlightAgent):
         self._flight = flight
         self._camera = camera_of(flight.fleet.vehicles[_CHASER])
         self._image_us = self._camera.image_us(self._rate)
-        autopilot = flight.autopilot
-        aims = isinstance(autopilot, AimsCameras) and autopilot.turns_camera(_CHASER)
-        self._mount = autopilot if aims and isinstance(autopilot, AimsCameras) else None
+        self._mount = mount_of(flight, _CHASER)
         flight.observers.append(
             Clock(self) if self.detector is None else ImageWatcher(self, flight, self._camera)
         )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from xtdrone_core import Estimates, SetPoints
-from xtdrone_core.contracts import AimsCameras, Flight
+from xtdrone_core.contracts import Flight
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option
@@ -20,7 +20,7 @@ from ..errors import PerceptionError
 from .ground_tracks import Track
 from .identities import ByteTrack
 from .pursuit import Pursuit, Sighting, Station
-from .sight import camera_of, standing
+from .sight import camera_of, mount_of, standing
 from .watching import Clock, ImageWatcher
 
 IDEAL = "ideal"  # the detector that knows where actors are
@@ -100,10 +100,7 @@ class FollowAgent(FlightAgent):
                 "another with actors"
             )
         self._pursuit = Pursuit(self._camera.camera, self._places, self.event, self._tracker)
-        autopilot = flight.autopilot
-        self._mount = autopilot if isinstance(autopilot, AimsCameras) else None
-        if self._mount is not None and not self._mount.turns_camera(0):
-            self._mount = None
+        self._mount = mount_of(flight, 0)
         self._image_us = self._camera.image_us(self._rate)
         flight.observers.append(
             Clock(self) if self.detector is None else ImageWatcher(self, flight, self._camera)

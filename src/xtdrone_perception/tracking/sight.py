@@ -7,6 +7,7 @@ import numpy as np
 
 from sensor_models.cameras import CameraParameters, cameras_of
 from xtdrone_core import FleetState, SensorBlock, Vehicle
+from xtdrone_core.contracts import AimsCameras, Flight
 from xtdrone_dynamics.quaternion import to_matrix
 from xtdrone_sim.vehicles.actors import Actor
 from xtdrone_sim.vehicles.shapes import Shape
@@ -107,6 +108,13 @@ def camera_of(vehicle: Vehicle) -> MountedCamera:
             "whose gimbal keeps the target in view"
         )
     return MountedCamera(block.name, block.body, cameras_of(block)[0])
+
+
+def mount_of(flight: Flight, i: int) -> AimsCameras | None:
+    """The flight stack, where it turns the camera of vehicle i; None where that is fixed."""
+    autopilot = flight.autopilot
+    aims = isinstance(autopilot, AimsCameras) and autopilot.turns_camera(i)
+    return autopilot if aims and isinstance(autopilot, AimsCameras) else None
 
 
 def place_of(

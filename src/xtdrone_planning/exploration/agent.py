@@ -15,6 +15,7 @@ from xtdrone_sim.world import load_world
 from ..errors import PlanningError
 from ..maps.distance_field import DistanceField
 from ..maps.voxel_map import VoxelMap
+from ..options import Acceleration, Resolution, Speed
 from ..pilot import Pilot
 from ..planners.local import LocalPlanner
 from ..planners.planner import Limits
@@ -58,16 +59,12 @@ class ExploreAgent(SeeingAgent):
         n: int = 1,
         scheme: Annotated[str, Option("tour, or nearest: the baseline", choices=SCHEMES)] = "tour",
         area: Annotated[str, Option("x0,y0,x1,y1 of what is explored", unit="m")] = "-18,-12,18,12",
-        speed: Annotated[float, Option("largest", unit="m/s", minimum=0.2, maximum=15.0)] = 1.5,
-        acceleration: Annotated[
-            float, Option("largest", unit="m/s^2", minimum=0.5, maximum=12.0)
-        ] = 2.5,
+        speed: Speed = 1.5,
+        acceleration: Acceleration = 2.5,
         height: Annotated[
             float, Option("of the flight", unit="m", minimum=0.5, maximum=100.0)
         ] = 1.5,
-        resolution: Annotated[
-            float, Option("side of a voxel", unit="m", minimum=0.05, maximum=1.0)
-        ] = 0.2,
+        resolution: Resolution = 0.2,
         seconds: Annotated[
             float, Option("it lands after this time", unit="s", minimum=5.0, maximum=36_000.0)
         ] = 600.0,

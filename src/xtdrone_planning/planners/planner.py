@@ -9,6 +9,7 @@ import numpy as np
 from xtdrone_core.registry import Group
 from xtdrone_guidance.planned import Planned
 
+from ..errors import PlanningError
 from ..maps.distance_field import DistanceField
 from ..maps.voxel_map import VoxelMap
 
@@ -24,6 +25,17 @@ class Limits(NamedTuple):
     clearance: float  # distance that is kept where there is room [m]
     low: float  # heights [m]
     high: float
+
+    def check(self) -> None:
+        """Checks that there is room between the heights.
+
+        Raises:
+            PlanningError: There is none.
+        """
+        if self.high <= self.low:
+            raise PlanningError(
+                f"high {self.high:g} m is not allowed: give more than low, {self.low:g} m"
+            )
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,17 @@ from xtdrone_formation.network import Network
 
 from ..agent import make_map, read_goals
 from ..errors import PlanningError
+from ..options import (
+    Acceleration,
+    Clearance,
+    High,
+    Low,
+    Patience,
+    PlannerName,
+    Resolution,
+    Speed,
+    TakeOffHeight,
+)
 from ..planners.planner import PLANNERS, Limits
 from ..sight import Sight
 from . import packets
@@ -52,30 +63,22 @@ class SharingAgent(FlightAgent, Configured):
     def __init__(
         self,
         n: int = 1,
-        planner: Annotated[str, Option("a name, or module:Class", names=PLANNERS.names)] = "local",
-        speed: Annotated[float, Option("largest", unit="m/s", minimum=0.2, maximum=15.0)] = 2.5,
-        acceleration: Annotated[
-            float, Option("largest", unit="m/s^2", minimum=0.5, maximum=12.0)
-        ] = 4.0,
+        planner: PlannerName = "local",
+        speed: Speed = 2.5,
+        acceleration: Acceleration = 4.0,
         radius: Annotated[
             float,
             Option("of a vehicle, with what it may be off", unit="m", minimum=0.1, maximum=3.0),
         ] = 0.45,
-        clearance: Annotated[
-            float, Option("kept where there is room", unit="m", minimum=0.2, maximum=5.0)
-        ] = 0.9,
+        clearance: Clearance = 0.9,
         separation: Annotated[
             float,
             Option("least, between what two vehicles fly", unit="m", minimum=0.5, maximum=20.0),
         ] = 1.6,
-        low: Annotated[float, Option("least height", unit="m", minimum=-100.0, maximum=1e4)] = 1.0,
-        high: Annotated[float, Option("largest height", unit="m", minimum=0.5, maximum=1e4)] = 3.5,
-        height: Annotated[
-            float, Option("of the take-off", unit="m", minimum=0.5, maximum=100.0)
-        ] = 2.0,
-        resolution: Annotated[
-            float, Option("side of a voxel", unit="m", minimum=0.05, maximum=1.0)
-        ] = 0.2,
+        low: Low = 1.0,
+        high: High = 3.5,
+        height: TakeOffHeight = 2.0,
+        resolution: Resolution = 0.2,
         map_size: Annotated[
             float, Option("side of each map", unit="m", minimum=10.0, maximum=400.0)
         ] = 60.0,
@@ -92,8 +95,8 @@ class SharingAgent(FlightAgent, Configured):
         """
         super().__init__(n, height, on_event=on_event)
         radio = Radio(**options)
-        if high <= low:
-            raise PlanningError(f"high {high:g} m is not allowed: give more than low, {low:g} m")
+        self.limits = Limits(speed, acceleration, radius, clearance, low, high)
+        self.limits.check()
         lead_us = -(-round(1e6 * (2.0 * radio.delay + _LEAD_S)) // PERIOD_US) * PERIOD_US
         keep = 2e-6 * lead_us + MORE_S
         reach = reach_of(speed, _BRAKING * acceleration, keep, separation)
@@ -102,7 +105,6 @@ class SharingAgent(FlightAgent, Configured):
                 f"range {radio.range:g} m is not allowed: give {reach:.1f} m or more, within which "
                 f"vehicles of {speed:g} m/s have to agree, or a lower speed"
             )
-        self.limits = Limits(speed, acceleration, radius, clearance, low, high)
         pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
         self.network = Network(pairs, n, radio)
         length = packets.size(n)
@@ -274,9 +276,7 @@ class SwarmAgent(SharingAgent):
                 choices=ORDERS,
             ),
         ] = "crossed",
-        patience: Annotated[
-            float, Option("held for so long it gives up", unit="s", minimum=1.0, maximum=3600.0)
-        ] = 20.0,
+        patience: Patience = 20.0,
         **options: Any,  # those of SharingAgent, each of its own type
     ) -> None:
         """Prepares n vehicles; **options as of SharingAgent.

@@ -12,6 +12,7 @@ from xtdrone_formation.formations import slots
 
 from ..agent import read_goals
 from ..errors import PlanningError
+from ..options import Patience
 from .agent import SharingAgent
 from .pilot import SharingPilot
 
@@ -43,9 +44,7 @@ class SwarmFormationAgent(SharingAgent):
         spacing: Annotated[
             float, Option("least, between two slots", unit="m", minimum=1.8, maximum=50.0)
         ] = 2.5,
-        patience: Annotated[
-            float, Option("held for so long it gives up", unit="s", minimum=1.0, maximum=3600.0)
-        ] = 20.0,
+        patience: Patience = 20.0,
         **options: Any,  # those of SharingAgent, each of its own type
     ) -> None:
         """Prepares n vehicles, the leader included; **options as of SharingAgent.
