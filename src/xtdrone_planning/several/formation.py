@@ -88,10 +88,10 @@ class SwarmFormationAgent(SharingAgent):
         """Sends each vehicle to its slot; returns True at the goal, or when the leader gives up."""
         leader = self.pilots[0]
         for i, pilot in enumerate(self.pilots[1:], 1):
-            told = pilot.agreement.flown_by(0)
-            if told is not None:
-                place = told.since(t_us + _AHEAD_US).pos + self._slots[i]
-                pilot.goal = _free_place(pilot, place, told.pos[-1])
+            heard = pilot.agreement.flown_by(0)
+            if heard is not None:
+                place = heard.since(t_us + _AHEAD_US).pos + self._slots[i]
+                pilot.goal = _free_place(pilot, place, heard.pos[-1])
         away = np.linalg.norm(estimates.pos - estimates.pos[0] - self._slots, axis=1)
         worst = float(away.max())
         part = min(max(1.0 - 0.5 * (worst - KEPT), _SLOWEST), 1.0)
