@@ -39,11 +39,24 @@ def _summed_variance(sums: np.ndarray, square_sum: float, count: float) -> float
 
 
 @njit
+def is_still(ekf: VehicleEkf) -> bool:
+    """Returns whether the sums are of a vehicle on firm ground, by what its gyroscope read."""
+    tuning, state = ekf.tuning, ekf.state
+    count = float(state.samples)
+    wx, wy, wz = state.gyro_sum[0] / count, state.gyro_sum[1] / count, state.gyro_sum[2] / count
+    return (
+        math.sqrt(wx * wx + wy * wy + wz * wz) < tuning.rest_rate
+        and _summed_variance(state.gyro_sum, state.gyro_square, count) < 3.0 * tuning.still_gyro**2
+    )
+
+
+@njit
 def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
     """Sets attitude and biases from the sums, if the vehicle was at rest.
 
     The accelerometer gives the vertical, the magnetometer the heading, corrected by the
     declination of the known field. The excess over gravity is accelerometer bias along that axis.
+    What the gyroscope reads is its bias if the vehicle stands still; a deck that rocks is no bias.
 
     Args:
         ekf: Filter of the vehicle.
@@ -62,7 +75,7 @@ def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
         _summed_variance(state.accel_sum, state.accel_square, count) < 3.0 * tuning.rest_accel**2
         and _summed_variance(state.gyro_sum, state.gyro_square, count) < 3.0 * tuning.rest_gyro**2
         and abs(norm - GRAVITY) < tuning.rest_gravity
-        and math.sqrt(wx * wx + wy * wy + wz * wz) < tuning.rest_rate
+        and math.sqrt(wx * wx + wy * wy + wz * wz) < tuning.align_rate
     )
     if not at_rest or state.field_samples == 0:
         return False
@@ -92,7 +105,8 @@ def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
         uy,
         uz,
     )
-    estimate.gyro_bias[0], estimate.gyro_bias[1], estimate.gyro_bias[2] = wx, wy, wz
+    for k in range(3):
+        estimate.gyro_bias[k] = state.gyro_sum[k] / count if is_still(ekf) else 0.0
     excess = norm - GRAVITY
     estimate.accel_bias[0], estimate.accel_bias[1], estimate.accel_bias[2] = (
         ux * excess,
@@ -106,8 +120,8 @@ def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
 
 
 @njit
-def initial_covariance(tuning: Record, quat: np.ndarray, cov: np.ndarray) -> None:
-    """Writes the covariance (SIZE, SIZE) after the alignment.
+def initial_covariance(tuning: Record, quat: np.ndarray, still: bool, cov: np.ndarray) -> None:
+    """Writes the covariance (SIZE, SIZE) after the alignment; the gyro bias is known if still.
 
     Horizontally, tilt error and accelerometer bias are fully correlated; vertically the bias is
     known.
@@ -115,10 +129,11 @@ def initial_covariance(tuning: Record, quat: np.ndarray, cov: np.ndarray) -> Non
     cov[:, :] = 0.0
     rotation = to_matrix(quat[0], quat[1], quat[2], quat[3])
     bias = tuning.accel_bias_sigma**2
+    gyro_sigma = tuning.rest_gyro_bias_sigma if still else tuning.gyro_bias_sigma
     for k in range(3):
         cov[VEL + k, VEL + k] = tuning.start_vel_sigma**2
         cov[POS + k, POS + k] = tuning.start_pos_sigma**2
-        cov[GYRO_BIAS + k, GYRO_BIAS + k] = tuning.rest_gyro_bias_sigma**2
+        cov[GYRO_BIAS + k, GYRO_BIAS + k] = gyro_sigma**2
         for j in range(3):
             cov[ACCEL_BIAS + k, ACCEL_BIAS + j] = (
                 -rotation[6 + k] * rotation[6 + j] * (bias - tuning.rest_accel_bias_sigma**2)

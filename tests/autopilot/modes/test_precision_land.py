@@ -204,6 +204,24 @@ def test_angles_become_a_position():
     assert targets.records["pos"][0, 2] == pytest.approx(0.0, abs=0.05)
 
 
+@pytest.mark.parametrize("moving", [True, False])
+def test_the_velocity_relative_to_a_stationary_target_aids_the_estimator(moving):
+    flight = hovering()
+    estimator, targets = flight.autopilot.estimator, flight.autopilot.landings.targets
+    estimator.terrain[0] = 0.0
+    flight.set(LTEST_MODE=int(not moving))
+    before = estimator.vel_std[0].copy()
+
+    def look():
+        estimator.terrain[0] = 0.0
+        targets.take_angles(0, 0.0, 0.0)
+
+    flight.run(1.0, look, 50)
+    after = estimator.vel_std[0]
+    assert (after[:2] < 0.9 * before[:2]).all() != moving
+    assert after[2] == pytest.approx(before[2], rel=0.3)  # the target says nothing of heights
+
+
 def test_the_filter_is_a_kalman_filter():
     """Against the textbook's matrices, and an outlier is left out."""
     record = np.zeros(1, dtype=TARGET)[0]
