@@ -66,11 +66,11 @@ def test_the_rocking_of_a_deck_is_no_bias_of_the_gyroscopes(phase):
 
     ekf = Ekf(N, ORIGIN, FIELD)
     ekf.landed[:] = True
-    _, log = fly(deck, 15, suite=suite(), ekf=ekf)
-    late = log["turn"][-500:]
-    assert np.degrees(np.abs(late)).max() < 3.0
-    assert np.abs(ekf.gyro_bias).max() < 0.02
-    assert rms(log["vel"][-500:]).max() < 0.1
+    _, log = fly(deck, 12, ekf=ekf)
+    assert np.degrees(np.abs(log["turn"])).max() < 6.0  # the heading, which is fixed by 5 s
+    assert np.degrees(np.abs(log["turn"][-100:, :, :2])).max() < 3.0  # as an accelerometer's bias
+    assert np.abs(ekf.gyro_bias).max() < 0.03
+    assert np.abs(log["vel"]).max() < 0.15
 
 
 def wander(log):

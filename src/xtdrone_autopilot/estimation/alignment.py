@@ -56,7 +56,8 @@ def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
 
     The accelerometer gives the vertical, the magnetometer the heading, corrected by the
     declination of the known field. The excess over gravity is accelerometer bias along that axis.
-    What the gyroscope reads is its bias if the vehicle stands still; a deck that rocks is no bias.
+    What the gyroscope reads is its bias if the vehicle stands still. On a deck that rocks, which is
+    no bias, both biases begin at zero, and are as little known as the tilt.
 
     Args:
         ekf: Filter of the vehicle.
@@ -105,9 +106,10 @@ def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
         uy,
         uz,
     )
+    still = is_still(ekf)
     for k in range(3):
-        estimate.gyro_bias[k] = state.gyro_sum[k] / count if is_still(ekf) else 0.0
-    excess = norm - GRAVITY
+        estimate.gyro_bias[k] = state.gyro_sum[k] / count if still else 0.0
+    excess = norm - GRAVITY if still else 0.0
     estimate.accel_bias[0], estimate.accel_bias[1], estimate.accel_bias[2] = (
         ux * excess,
         uy * excess,
@@ -121,22 +123,24 @@ def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
 
 @njit
 def initial_covariance(tuning: Record, quat: np.ndarray, still: bool, cov: np.ndarray) -> None:
-    """Writes the covariance (SIZE, SIZE) after the alignment; the gyro bias is known if still.
+    """Writes the covariance (SIZE, SIZE) after the alignment.
 
     Horizontally, tilt error and accelerometer bias are fully correlated; vertically the bias is
-    known.
+    known, as that of the gyroscope is, if the vehicle stood still.
     """
     cov[:, :] = 0.0
     rotation = to_matrix(quat[0], quat[1], quat[2], quat[3])
     bias = tuning.accel_bias_sigma**2
     gyro_sigma = tuning.rest_gyro_bias_sigma if still else tuning.gyro_bias_sigma
+    accel_sigma = tuning.rest_accel_bias_sigma if still else tuning.accel_bias_sigma
+    tilt_sigma = tuning.start_tilt_sigma if still else tuning.rocking_tilt_sigma
     for k in range(3):
         cov[VEL + k, VEL + k] = tuning.start_vel_sigma**2
         cov[POS + k, POS + k] = tuning.start_pos_sigma**2
         cov[GYRO_BIAS + k, GYRO_BIAS + k] = gyro_sigma**2
         for j in range(3):
             cov[ACCEL_BIAS + k, ACCEL_BIAS + j] = (
-                -rotation[6 + k] * rotation[6 + j] * (bias - tuning.rest_accel_bias_sigma**2)
+                -rotation[6 + k] * rotation[6 + j] * (bias - accel_sigma**2)
             )
         cov[ACCEL_BIAS + k, ACCEL_BIAS + k] += bias
         cov[EARTH + k, EARTH + k] = tuning.earth_field_sigma**2
@@ -146,7 +150,7 @@ def initial_covariance(tuning: Record, quat: np.ndarray, still: bool, cov: np.nd
         cov[ATT + 1, ACCEL_BIAS + k] = rotation[k] * bias / GRAVITY
         cov[ACCEL_BIAS + k, ATT] = cov[ATT, ACCEL_BIAS + k]
         cov[ACCEL_BIAS + k, ATT + 1] = cov[ATT + 1, ACCEL_BIAS + k]
-    tilt = bias / GRAVITY**2 + tuning.start_tilt_sigma**2
+    tilt = bias / GRAVITY**2 + tilt_sigma**2
     cov[ATT, ATT] = tilt
     cov[ATT + 1, ATT + 1] = tilt
     cov[ATT + 2, ATT + 2] = tuning.start_yaw_sigma**2

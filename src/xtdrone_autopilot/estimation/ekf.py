@@ -72,6 +72,7 @@ class EkfParameters:
     earth_field_sigma: float  # model of the Earth's field [T]
     field_bias_sigma: float  # magnetometer bias at start [T]
     start_tilt_sigma: float  # tilt beyond what the accelerometer bias explains [rad]
+    rocking_tilt_sigma: float  # the same on a deck that rocks [rad]
     start_yaw_sigma: float  # heading after the alignment [rad]
     start_vel_sigma: float  # velocity after the alignment [m/s]
     start_pos_sigma: float  # position and barometer offset after the alignment [m]

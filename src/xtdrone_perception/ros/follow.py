@@ -26,7 +26,7 @@ from ..errors import PerceptionError
 from ..tracking.ground_tracks import KINDS, PERSON, Kind
 from ..tracking.pursuit import Pursuit, Sighting, Station
 from ..tracking.sight import Eye, LevelGround
-from . import images
+from . import images, topics
 
 _KEPT_US = 2_000_000  # for how long places of the vehicle are kept [us]
 _MOUNT_US = 100_000  # between two commands of the mount [us]
@@ -194,7 +194,7 @@ def run(args: argparse.Namespace) -> int:
     detections = args.detections or f"/{name}/{args.camera}/detections"
     mount = None
     if args.gimbal:
-        mount = images.publisher(
+        mount = topics.publisher(
             f"{ros.mavros(name)}/mount_control/command", "mavros_msgs/MountControl"
         )
 
