@@ -5,8 +5,9 @@
     python scripts/validation/formation.py --seeds 0           the page of what was flown
     python scripts/validation/formation.py --px4               nine by real PX4 (PX4_BUILD)
 
-Each flight is kept in scripts/validation/formation.json as soon as it has ended; what the file holds
-is not flown again. A flight of nine takes about 8 s of processor time, one of a hundred 100 s.
+Each flight is kept in scripts/validation/formation.json as soon as it has ended; what the file
+holds is not flown again. A flight of nine takes about 8 s of processor time, one of a hundred
+100 s.
 Status 1 if a bound is exceeded.
 """
 
@@ -108,11 +109,11 @@ def write(flights: Sequence[dict[str, Any]]) -> int:
     page.add(
         "# Formations",
         "",
-        "Made by `scripts/validation.sh formation`: the true slot errors of the built-in formations "
-        "after settling, iris with the receiver preset `rtk` (0.05 m on each horizontal axis, 0.08 m "
-        "of height, a Gauss-Markov process of a minute), scheme `centralised`. Bounds: "
-        f"{ERROR_M:g} m RMS in each flight, {TYPICAL_M:g} m in the mean of the seeds. "
-        "By the estimates of the vehicles the error is 0.04 m: the rest is what their receivers err "
+        "Made by `scripts/validation.sh formation`: the true slot errors of the built-in "
+        "formations after settling, iris with the receiver preset `rtk` (0.05 m on each horizontal "
+        "axis, 0.08 m of height, a Gauss-Markov process of a minute), scheme `centralised`. "
+        f"Bounds: {ERROR_M:g} m RMS in each flight, {TYPICAL_M:g} m in the mean of the seeds. By "
+        "the estimates of the vehicles the error is 0.04 m: the rest is what their receivers err "
         "relative to the leader's, less what is known of it from the start grid (`survey_time`).",
     )
     page.table(
