@@ -157,7 +157,7 @@ class FormationFlight(FlightAgent, Configured):
             return super().step(t_us, estimates)
         offset = self._offset_now(t_us)
         out = super().step(t_us, replace(estimates, pos=estimates.pos - offset))
-        out.pos += offset
+        out.pos[:] += offset
         if self._offset_us is None and self.home is not None:
             self._survey(t_us)
         return out
