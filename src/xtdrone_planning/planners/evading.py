@@ -12,6 +12,7 @@ _WAYS = 16  # directions that are tried
 _FAR = (0.8, 1.6, 2.6)  # [m]
 _TRIED = 8  # of the best places
 _WAIT_S = 2.5  # for so long it is to be left alone there [s]
+_TOLERANCE = 1.25  # of speed and acceleration, as of the planner
 
 
 class Evasion:
@@ -24,7 +25,7 @@ class Evasion:
     def find(self, situation: Situation) -> Trajectory | None:
         """Returns the way to where what moves stays furthest away, or None if all are shut.
 
-        It leads through what is known to be free, and ends at rest.
+        It leads through what is known to be free, within the limits, and ends at rest.
         """
         best, most = None, -math.inf
         for place in _places(situation)[:_TRIED]:
@@ -33,6 +34,8 @@ class Evasion:
             radius = min(
                 situation.limits.radius, max(situation.field.distance(situation.pos) - 0.02, 0.0)
             )
+            if guard.exceeds(trajectory, situation.limits, _TOLERANCE):
+                continue  # too near for a vehicle that is fast
             if guard.check(situation.field, trajectory, radius) != guard.CLEAR:
                 continue
             gap = _gap(trajectory.pos, situation.moving)
