@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from sensor_models.cameras import CameraParameters
 from xtdrone_dynamics.compiled import njit
@@ -89,13 +90,15 @@ class PolicyPlanner:
         image = self._view.of(situation, self._turn[:, 0])
         observation = np.zeros((1, 1, _TASK.size), np.float32)
         arrays = ObservationArrays(
-            *(np.asarray(each, np.float32).reshape(1, 1, -1) for each in (pos, (0, 0, 0, 1), vel)),
-            np.zeros((1, 1, 3), np.float32),
-            (pos + self._turn.T @ to_goal).astype(np.float32).reshape(1, 1, 3),
-            np.zeros((1, 1, _TASK.memory), np.float32),
-            self._action,
-            image.reshape(1, 1, -1),
-            observation,
+            pos=_one(pos),
+            quat=_one([0.0, 0.0, 0.0, 1.0]),
+            vel=_one(vel),
+            ang_vel=_one([0.0, 0.0, 0.0]),
+            goal=_one(pos + self._turn.T @ to_goal),
+            memory=_one([0.0] * _TASK.memory),
+            action=self._action,
+            image=image.reshape(1, 1, -1),
+            observation=observation,
         )
         _TASK.observe(np.zeros(1, np.int64), arrays)
         return observation[0]
@@ -138,6 +141,11 @@ def within(velocity: np.ndarray, situation: Situation) -> np.ndarray:
     low, high = limits.low - situation.pos[2], limits.high - situation.pos[2]
     out[2] = min(max(out[2], low / _SECONDS), high / _SECONDS)
     return np.asarray(out)
+
+
+def _one(values: npt.ArrayLike) -> np.ndarray:
+    """Returns numbers as those of one vehicle in one environment (1, 1, K)."""
+    return np.asarray(values, np.float32).reshape(1, 1, -1)
 
 
 def _towards(situation: Situation, wanted: np.ndarray) -> Trajectory:
