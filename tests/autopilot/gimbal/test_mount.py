@@ -119,9 +119,7 @@ def test_an_agent_takes_control_of_the_gimbal_and_gives_way(mounted):
     """By the gimbal protocol it is the vehicle's onboard computer."""
     autopilot, place = mounted.autopilot, np.array([3.0, 4.0, 0.0])
     row = np.zeros(1, dtype=layout("GIMBAL_MANAGER_STATUS").dtype)
-    fill = dict((s.name, f) for s, f in declared(autopilot.gimbals, "streams"))[
-        "GIMBAL_MANAGER_STATUS"
-    ]
+    fill = {s.name: f for s, f in declared(autopilot.gimbals, "streams")}["GIMBAL_MANAGER_STATUS"]
 
     def primary():
         fill(row, 0)
