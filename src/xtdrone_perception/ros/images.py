@@ -142,10 +142,8 @@ def camera_of(info: Message) -> CameraParameters:
     """
     of_ros1 = hasattr(info, "K")
     fx, skew, cx, _, fy, cy = map(float, (info.K if of_ros1 else info.k)[:6])
-    given, model = (
-        [float(each) for each in (info.D if of_ros1 else info.d)],
-        info.distortion_model or PLUMB_BOB,
-    )
+    given: list[Any] = [float(each) for each in (info.D if of_ros1 else info.d)]  # for replace()
+    model = info.distortion_model or PLUMB_BOB
     names = {PLUMB_BOB: ("k1", "k2", "p1", "p2", "k3"), EQUIDISTANT: ("k1", "k2", "k3", "k4")}
     if model == "rational_polynomial" and not any(given[5:]):
         model = PLUMB_BOB
