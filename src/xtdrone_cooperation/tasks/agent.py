@@ -34,8 +34,8 @@ class TasksAgent(FlightAgent, Configured):
     By `cbba` each bids for tasks and tells the others over links with a delay, losses and a
     range; by `hungarian` somebody who knows everything assigns them. Each flies at a height of
     its own. Who is lost lands where it is, and the others do its tasks. In addition to the
-    events of FlightAgent: `task` (vehicle, task, state: begun, done, or "done as well" where another had it), `lost` (vehicle),
-    `agreed` (tasks of each vehicle).
+    events of FlightAgent: `task` (vehicle, task, state: begun, done, or "done as well" where
+    another one had it), `lost` (vehicle), `agreed` (tasks of each vehicle).
     """
 
     FIXED: ClassVar[tuple[str, ...]] = ("climb_speed", "land_from", "time_out")

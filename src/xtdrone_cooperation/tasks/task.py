@@ -80,12 +80,11 @@ def _cover(task: Task) -> np.ndarray:
 
 def _search(task: Task) -> np.ndarray:
     """Fly an expanding square from its middle."""
-    points, place, step = [(0.0, 0.0)], [0.0, 0.0], LANE_M
-    for leg in range(4 * max(math.ceil(task.size / LANE_M), 1)):
-        length = step * (leg // 2 + 1)
-        if length > task.size:
-            break
-        place[leg % 2] += length if leg % 4 < 2 else -length
+    turns = 2 * max(math.ceil(0.5 * task.size / LANE_M), 1)
+    legs = [task.size * (k + 1) / turns for k in range(turns) for _ in range(2)]
+    points, place = [(0.0, 0.0)], [0.0, 0.0]
+    for k, length in enumerate([*legs, task.size]):  # the last one closes the square
+        place[k % 2] += length if k % 4 < 2 else -length
         points.append((place[0], place[1]))
     return np.array([task.x, task.y]) + np.array(points)
 

@@ -1,5 +1,6 @@
 """The ways between tasks, for what counts their length."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,7 +40,7 @@ class Ways:
         if not path:
             return 0.0
         first = float(self.to(place)[path[0]])
-        legs = sum(float(self.between[a, b]) for a, b in zip(path, path[1:]))
+        legs = sum(float(self.between[a, b]) for a, b in itertools.pairwise(path))
         return first + legs + float(self.lengths[list(path)].sum())
 
     def detours(self, place: np.ndarray, path: Sequence[int], fixed: int = 0) -> np.ndarray:
