@@ -70,7 +70,7 @@ def fit_measured(measured: Measured, like: Propeller | None = None) -> Fit:
         measured.blades,
         own.tolist(),
     )
-    return Fit(made, *error, tuple(remarks))
+    return Fit(made, error[0], error[1], tuple(remarks))
 
 
 def fit_propeller(of: Propeller) -> Fit:

@@ -93,6 +93,13 @@ def read_measured(path: Path | str, diameter: float = 0.0, blades: int = 0) -> M
             f"{where}: its largest number is {np.abs(table[:, :3]).max():g}; give J, CT and CP "
             "without units: thrust over rho n^2 D^4 and power over rho n^3 D^5, n in turns a second"
         )
+    advance, thrust, power, turns_a_minute = table.T
     return Measured(
-        Path(path).stem, diameter or size[0], blades or size[2], *table.T[:3], rpm=table[:, 3]
+        Path(path).stem,
+        diameter or size[0],
+        blades or size[2],
+        advance,
+        thrust,
+        power,
+        turns_a_minute,
     )

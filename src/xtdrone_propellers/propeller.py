@@ -81,7 +81,8 @@ class Propeller:
             )
         ]
         out = np.empty((flows[0].size, 5))
-        _fill(np.array(self.numbers), *(each.ravel() for each in flows), out)
+        turning, along, sideways = (each.ravel() for each in flows)
+        _fill(np.array(self.numbers), turning, along, sideways, out)
         scale = 0.5 * density * math.pi * self.radius**2
         out *= scale * np.array([1.0, 1.0, self.radius, self.radius, self.radius])
         return Loads(*(column.reshape(flows[0].shape) for column in out.T))

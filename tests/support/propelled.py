@@ -15,7 +15,7 @@ _CONSTANTS = ("motorConstant", "momentConstant", "rotorDragCoefficient", "rollin
 
 
 def iris_with(folder: Path, block: str) -> Path:
-    """Writes an iris whose rotors have a <xtdrone:propeller> with this content; returns its file."""
+    """Writes an iris whose rotors have a <xtdrone:propeller> of this content; returns its file."""
     text = resources.vehicle_sdf("iris").read_text()
     for tag in _CONSTANTS:
         text = re.sub(rf"\s*<{tag}>[^<]*</{tag}>", "", text)
