@@ -135,7 +135,7 @@ def design(parts: PartsList) -> Design:
         "hover_speed_rpm": hover * 30.0 / math.pi,
         "largest_speed_rpm": top * 30.0 / math.pi,
         "hover_power_w": power,
-        "hover_time_min": 60.0 * 0.85 * parts.capacity * voltage / power,
+        "hover_time_min": 60.0 * parts.capacity * voltage / power,
         "hover_current_a": power / voltage,
         "largest_current_a": most / voltage,
         "grams_per_watt": parts.mass * 1e3 / power,
