@@ -95,7 +95,7 @@ def design(parts: PartsList) -> Design:
             f"the {parts.rotors} motors of '{parts.name}' weigh {parts.rotors * motor:.3g} kg, all "
             f"of it {parts.mass:g} kg: give motor_mass in grams, mass in kg"
         )
-    blade = _BLADE_PART * motor
+    blade, drag = _BLADE_PART * motor, _DRAG * (2.0 * arm) ** 2
     side = _BODY * parts.frame * 1e-3
     curve = ModelledThrust(
         max_speed=top,
@@ -115,7 +115,7 @@ def design(parts: PartsList) -> Design:
             arm, height=0.3 * side, n=parts.rotors, curve=curve, mass=blade, radius=propeller.radius
         ),
         effects=(
-            QuadraticDrag(areas=tuple(_DRAG * k * (2.0 * arm) ** 2 for k in (1.0, 1.0, 2.0))),
+            QuadraticDrag(areas=(drag, drag, 2.0 * drag)),
             GroundEffect(rotor_radius=propeller.radius),
         ),
         battery=Battery(
