@@ -15,6 +15,7 @@ from xtdrone_core.scenario.options import checked
 from xtdrone_core.scenario.vehicles import FLEET, fleet
 
 from ..errors import WebError
+from . import flyable
 
 _OF_THE_PAGE = ("web", "web_address", "gui")  # options that the page itself decides
 # Where the form has an option; all others are under the last heading.
@@ -142,7 +143,22 @@ def read(data: Any) -> Plan:  # data: JSON from a page, checked here
         count = len(vehicles) if isinstance(vehicles, list) else 0
         raise Refused("vehicles", f"{count} vehicles are not allowed: place 1 to {MAX} on the map")
     scenario = _scenario(vehicles, options)
-    return Plan(scenario, agent, _settings(agent, settings))
+    if found := flyable.missing_program(scenario, _ready()):
+        raise Refused(*found)
+    words = _settings(agent, settings)
+    if agent:
+        _check_agent(agent, words, scenario)
+    return Plan(scenario, agent, words)
+
+
+def _check_agent(agent: str, words: dict[str, str], scenario: Scenario) -> None:
+    """Refuses vehicles that an Agent cannot fly: as many as these, or of such types."""
+    kind = registry.AGENTS.load(agent)
+    if found := flyable.unfit_setting(kind, words, scenario.n):
+        option, reason = found
+        raise Refused(f"set.{option}" if option else "agent", reason)
+    if reason := flyable.not_hovering(scenario, kind):
+        raise Refused("vehicles", reason)
 
 
 def written(plan: Plan) -> dict[str, Any]:
