@@ -4,9 +4,10 @@
     python benchmarks/bench_web.py --only sticks --seconds 20
 
 Chromium draws without a graphics card on the same cores as the simulation. The level of detail and
-the render scale follow the machine, and are written beside the frames. Processor time is that of all
-processes of the browser, for each picture, and that of simulation and server, for each simulated
-second; a busy machine measures the same, hence also how many cores 30 frames a second at real time need.
+the render scale follow the machine, and are written beside the frames. Processor time is that of
+all processes of the browser, for each picture, and that of simulation and server, for each
+simulated second; a busy machine measures the same, hence also how many cores 30 frames a second at
+real time need.
 """
 
 import argparse
@@ -97,7 +98,8 @@ class Cost:
     def __str__(self):
         return (
             f"{1e3 * self.picture_s:.1f} ms of processor time a picture, {self.second_s:.2f} s a "
-            f"simulated second: {BOUND:.0f} frames/s at real time need {self.cores(BOUND):.2f} cores"
+            f"simulated second: {BOUND:.0f} frames/s at real time need "
+            f"{self.cores(BOUND):.2f} cores"
         )
 
 

@@ -35,8 +35,7 @@ CONTROLS = {
     "#kill": ("test_kill_asks_and_stops_the_motors", '"#kill"'),
     "#confirm button": ("answer", "#confirm button"),
     "#back": ("test_a_way_back_to_the_start_page", '"#back"'),
-    "#vehicles ul": ("test_arm_one_and_disarm_all", "#vehicles li"),
-    "[role=tabpanel]": ("test_no_panel_covers_the_view", "[role=tabpanel]"),
+    "#panels": ("test_no_panel_covers_the_view", "#panels"),
     "#stickhelp": ("test_the_sticks_panel_offers_what_is_missing", '"#stickhelp"'),
     "#inforce button": ("test_what_is_disturbed_is_listed_and_ended", "#inforce button"),
     "#t-plots": ("test_plots", 'tab(fly, "plots")'),
@@ -128,7 +127,6 @@ FOUND = """[...new Set([...document.querySelectorAll("button, input, select, tex
     for (const many of ["vehicles", "plots", "params", "mapping", "inforce", "confirm"])
         if (element.closest(`#${many}`)) return many === "mapping"
             ? `#mapping ${element.tagName}` : `#${many} ${element.tagName.toLowerCase()}`;
-    if (element.getAttribute("role") === "tabpanel") return "[role=tabpanel]";
     if (element.id) return `#${element.id}`;
     const { form, name, dataset } = element, button = element.tagName === "BUTTON";
     for (const key of ["view", "mode", "stick"])

@@ -203,6 +203,7 @@ def test_refusals_are_at_their_field_and_nothing_starts(empty, server):
     browser.until(empty, "!document.querySelector('[data-field=wind] .refusal').textContent")
     empty.select_option("#o-agent", "formation")
     empty.click("#settings summary")
+    empty.fill("#s-formations", "line")
     empty.fill("#s-delay", "-1")
     assert "delay" in said_at(empty, "set.delay")
     empty.fill("#s-delay", "0.1")

@@ -42,7 +42,7 @@ def apart(a, b):
 
 @pytest.mark.parametrize("panel", ["", *PANELS])
 def test_no_panel_covers_the_view(sized, panel):
-    """Nor an order, of which all can be pressed while it is open; nothing is wider than the page."""
+    """Nor an order, of which all can be pressed meanwhile; nothing is wider than the page."""
     sized.evaluate(f"station.panels.show('{panel}')")
     sized.wait_for_timeout(100)
     boxes = sized.evaluate(RECTANGLES)
@@ -53,7 +53,7 @@ def test_no_panel_covers_the_view(sized, panel):
     assert right - left >= 380 and bottom - top >= 110
     assert sized.evaluate("document.documentElement.scrollWidth <= innerWidth")
     if panel:
-        assert sized.is_visible(f"[role=tabpanel]#p-{panel}")
+        assert sized.is_visible(f"#panels #p-{panel}")
 
 
 def test_a_toast_leaves_the_horizon_free(sized):
@@ -74,7 +74,9 @@ def test_a_toast_leaves_the_horizon_free(sized):
 
 def test_height_is_zero_on_the_ground_and_every_field_has_a_unit(page):
     browser.until(page, READY)
-    small = page.evaluate("[...document.querySelectorAll('#vehicles small')].map((e) => e.innerText)")
+    small = page.evaluate(
+        "[...document.querySelectorAll('#vehicles small')].map((e) => e.innerText)"
+    )
     assert all("0.0 m" in text and "LOITER" in text for text in small)
     bare = page.evaluate("""[...document.querySelectorAll("input[type=number]")].filter((input) =>
         !input.closest("#params") && !/(m|kg|of 1|from 0|m.s)\\s*$/.test(
@@ -150,7 +152,10 @@ def test_a_way_back_to_the_start_page(context, station):
     page, errors = browser.opened(context, station.url)
     assert page.is_hidden("#back")
     page.close()
-    for given, shown in (("http://127.0.0.1:14911/#token=abc", True), ("http://example.org/", False)):
+    for given, shown in (
+        ("http://127.0.0.1:14911/#token=abc", True),
+        ("http://example.org/", False),
+    ):
         page, more = browser.opened(context, f"{station.url}&back={quote(given, safe='')}")
         assert page.is_visible("#back") is shown
         if shown:

@@ -165,7 +165,8 @@ def test_click_selects_a_vehicle(fly):
     x, y = fly.evaluate("""(() => {
         const p = station.fleet.pos[1].clone().project(station.views.cameras.top);
         const box = station.canvas.getBoundingClientRect();
-        return [box.left + (p.x + 1) / 2 * box.width, box.top + (1 - p.y) / 2 * box.height]; })()""")
+        return [box.left + (p.x + 1) / 2 * box.width,
+                box.top + (1 - p.y) / 2 * box.height]; })()""")
     fly.mouse.click(x, y)
     browser.until(fly, "station.chosen.join() === '1'")
     fly.keyboard.press("]")
@@ -352,15 +353,15 @@ def test_keyboard_alone(fly, station):
     assert fly.evaluate("document.activeElement.id") == "t-map"
 
 
-
-
 def test_viewers_buttons_are_dead(context, station):
     viewer, errors = browser.opened(context, station.watch_url)
     viewer.evaluate("sessionStorage.clear()")
     viewer.reload()
     viewer.wait_for_selector("body.viewer[data-ready]")
     assert viewer.is_hidden("#orders") and "token" in viewer.inner_text("#role")
-    assert viewer.evaluate("['p-disturb', 'p-sticks'].every((id) => document.getElementById(id).inert)")
+    assert viewer.evaluate(
+        "['p-disturb', 'p-sticks'].every((id) => document.getElementById(id).inert)"
+    )
     viewer.evaluate("station.choose(0)")
     viewer.evaluate("station.order('arm')")
     browser.until(viewer, "document.getElementById('toast').textContent.includes('look')")

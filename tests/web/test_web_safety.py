@@ -2,8 +2,8 @@
 
 import pytest
 from test_web_page import (
-    N,
     READY,
+    N,
     armed,
     fly,  # noqa: F401
     in_air,
@@ -56,7 +56,9 @@ def test_orders_name_their_targets(fly):  # noqa: F811
 def test_reset_of_several_asks(fly, station):  # noqa: F811
     in_air(fly, station)
     fly.click("#reset")
-    assert fly.inner_text("#confirm h2") == f"Reset {N}?" and "iris_2" in fly.inner_text("#confirm p")
+    assert fly.inner_text("#confirm h2") == f"Reset {N}?" and "iris_2" in fly.inner_text(
+        "#confirm p"
+    )
     answer(fly, False)
     assert min(p[2] for p in positions(station)) > 2.0
     fly.click("#reset")
@@ -65,8 +67,7 @@ def test_reset_of_several_asks(fly, station):  # noqa: F811
 
 
 @pytest.mark.parametrize(
-    "button",
-    ["#failureform [value=true]", "#rotorform button", "#payloadform button"],
+    "button", ["#failureform [value=true]", "#rotorform button", "#payloadform button"]
 )
 def test_disturbances_of_several_ask(fly, button):  # noqa: F811
     tab(fly, "disturb")
@@ -187,6 +188,8 @@ def slow_page_keeps_control(page, station):
         page.evaluate("const end = performance.now() + 900; while (performance.now() < end);")
         assert modes(station)[0] == "POSCTL"
         page.wait_for_timeout(100)
-    said = "station.panel.events.events.filter(({ text }) => text.includes('sticks are late')).length"
+    said = (
+        "station.panel.events.events.filter(({ text }) => text.includes('sticks are late')).length"
+    )
     browser.until(page, f"{said} > 0")
     assert modes(station)[0] == "POSCTL"

@@ -158,7 +158,7 @@ class Disturbances:
         `rotor` is that of a weak rotor. A battery's charge is set once, and not listed.
         """
         found = [("payload", i, mass, None) for i, (mass, _) in self._payloads.items() if mass > 0]
-        found += [("drain", i, rate, None) for i, rate in self._drains.items()]
+        found += [("drain", i, rate, None) for i, rate in self._drains.items() if rate > 0]
         for i, rotor in np.argwhere(self._actuators.effectiveness != 1.0).tolist():
             if rotor < self._counts[i]:
                 share = float(self._actuators.effectiveness[i, rotor])

@@ -1,9 +1,9 @@
 """Sticks of a page to MANUAL_CONTROL, what happens when they stop, and how late they are.
 
 A page sends its sticks as often as it reads them. The link sends each at once, so that the flight
-stack has the newest one in its next step of 4 ms. If a page that is still open stops, its sticks are
-late; centred ones can be sent in their place for some seconds. Then they are lost. If this server
-is gone as well, the vehicle notices the loss itself (COM_RC_LOSS_T, NAV_RCL_ACT).
+stack has the newest one in its next step of 4 ms. If a page that is still open stops, its sticks
+are late; centred ones can be sent in their place for some seconds. Then they are lost. If this
+server is gone as well, the vehicle notices the loss itself (COM_RC_LOSS_T, NAV_RCL_ACT).
 """
 
 import math
@@ -89,8 +89,7 @@ class Sticks:
 
     def _send(self, i: int, pitch: int, roll: int, throttle: int, yaw: int) -> None:
         self._link.send(
-            i,
-            mavlink.MAVLink_manual_control_message(system_id(i), pitch, roll, throttle, yaw, 0),
+            i, mavlink.MAVLink_manual_control_message(system_id(i), pitch, roll, throttle, yaw, 0)
         )
 
     def stepped(self, steps: np.ndarray) -> None:

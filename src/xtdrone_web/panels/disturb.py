@@ -61,9 +61,7 @@ class Disturb(Panel):
 
         def fail(i: int) -> Result:
             pilot.client(i).set_parameter("SYS_FAILURE_EN", 1, mavlink.MAV_PARAM_TYPE_INT32)
-            ok, text = pilot.command(
-                i, mavlink.MAV_CMD_INJECT_FAILURE, UNITS[unit], kind, instance
-            )
+            ok, text = pilot.command(i, mavlink.MAV_CMD_INJECT_FAILURE, UNITS[unit], kind, instance)
             if ok:
                 (self._failed.discard if kind == mavlink.FAILURE_TYPE_OK else self._failed.add)(
                     (i, unit)

@@ -1,4 +1,4 @@
-"""What a flight would only find when it starts: programs, vehicles and formations that do not fit."""
+"""Finds what a flight would only find when it starts: programs and vehicles that do not fit."""
 
 import functools
 import re

@@ -143,21 +143,24 @@ def read(data: Any) -> Plan:  # data: JSON from a page, checked here
         count = len(vehicles) if isinstance(vehicles, list) else 0
         raise Refused("vehicles", f"{count} vehicles are not allowed: place 1 to {MAX} on the map")
     scenario = _scenario(vehicles, options)
-    if found := flyable.missing_program(scenario, _ready()):
+    return Plan(scenario, agent, _settings(agent, settings))
+
+
+def check(plan: Plan) -> None:
+    """Checks that a plan can be flown on this machine, and by its Agent.
+
+    Raises:
+        Refused: A program is not installed, or the Agent does not fly so many or such vehicles.
+    """
+    if found := flyable.missing_program(plan.scenario, _ready()):
         raise Refused(*found)
-    words = _settings(agent, settings)
-    if agent:
-        _check_agent(agent, words, scenario)
-    return Plan(scenario, agent, words)
-
-
-def _check_agent(agent: str, words: dict[str, str], scenario: Scenario) -> None:
-    """Refuses vehicles that an Agent cannot fly: as many as these, or of such types."""
-    kind = registry.AGENTS.load(agent)
-    if found := flyable.unfit_setting(kind, words, scenario.n):
+    if not plan.agent:
+        return
+    kind = registry.AGENTS.load(plan.agent)
+    if found := flyable.unfit_setting(kind, plan.settings, plan.scenario.n):
         option, reason = found
         raise Refused(f"set.{option}" if option else "agent", reason)
-    if reason := flyable.not_hovering(scenario, kind):
+    if reason := flyable.not_hovering(plan.scenario, kind):
         raise Refused("vehicles", reason)
 
 

@@ -41,7 +41,6 @@ export class Panels {
     const button = document.createElement("button"), box = document.createElement("div");
     Object.assign(button, { textContent: title, id: `t-${name}`, hidden: Boolean(available && !available(this.app.scene)) });
     Object.assign(box, { id: `p-${name}`, innerHTML: markup, hidden: true });
-    box.tabIndex = 0; // its text scrolls by keys
     if (pilot) this.commanding.push(box);
     button.setAttribute("role", "tab");
     box.setAttribute("role", "tabpanel");

@@ -52,7 +52,7 @@ export const panel = {
     <h2>Cameras</h2><div class="row wrap"><select id="camera" aria-label="camera"><option value="">none</option></select></div><p id="nocamera" class="empty" hidden>These vehicles carry no camera: give one to their SDF, or fly a type that has one.</p><img id="cameraimage" alt="image of the vehicle's camera" hidden>`,
   style: `
     #toggles { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 10px; margin-top: 6px; }
-    #toggles label { display: flex; gap: 7px; align-items: center; }
+    #toggles label { min-height: 27px; display: flex; gap: 7px; align-items: center; }
     #cameraimage { width: 100%; border-radius: 8px; margin-top: 8px; background: #000; }`,
   open: (app) => new Display(app),
   on: { pace: (display, text) => display.showPace(text) },
