@@ -250,6 +250,8 @@ def record(args: Namespace) -> int:
             f"metadata={json.dumps(asdict(options))}",
             "--set",
             f"bag={json.dumps(args.bag)}",
+            "--set",
+            f"record_from={options.begin}",
             "--vehicles",
             f"{options.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}",
             "--world",

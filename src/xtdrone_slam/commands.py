@@ -83,6 +83,7 @@ def _add_flight(parser: ArgumentParser, *options: str) -> None:
             None,
         ),
         "gps": (scenario["gps"][1].help, scenario["gps"][1].names),
+        "begin": ("of the recording: hover, after the climb, or ground, at rest before it", None),
     }
     for name in options:
         text, names = known[name]
@@ -125,9 +126,8 @@ def _add_record(subparsers: Subparsers) -> None:
     record = subparsers.add_parser(
         "record", help="fly a trajectory and record stereo pairs or scans"
     )
-    _add_flight(
-        record, "world", "trajectory", "seed", "light", "texture", "vehicle", "gps", "sweep"
-    )
+    flight = "world", "trajectory", "seed", "light", "texture", "vehicle", "gps", "sweep", "begin"
+    _add_flight(record, *flight)
     record.add_argument("--bag", action="store_true", help="write bags/flight.bag as well")
     record.add_argument(
         "--ros2", action="store_true", help="publish to ROS 2, and record that as bags/ros2 (MCAP)"

@@ -22,7 +22,7 @@ from xtdrone_perception.detection.found import Detections
 from xtdrone_perception.errors import PerceptionError
 from xtdrone_perception.markers import picture
 from xtdrone_perception.ros import images, markers
-from xtdrone_perception.ros.detect import boxes
+from xtdrone_perception.ros.messages import MarkerFinder, boxes, places
 from xtdrone_ros1.messages import fill, md5sum, ros_class
 
 NODES = ROOT / "src" / "xtdrone_perception" / "nodes"
@@ -213,14 +213,12 @@ def static(parent, child, pos, quat):
 
 def test_a_marker_becomes_a_pose_and_a_landing_target():
     camera, array = scene()
-    finder = markers.MarkerFinder([picture.nested_of(PAD)])
+    finder = MarkerFinder([picture.nested_of(PAD)])
     assert finder(array) == []  # the camera is not known yet
     finder.camera = images.camera_of(info(camera))
     ((marker, found),) = finder(array)
     header = images.header(image(array, t_us=11_050_000))
-    (place,) = sent(
-        "vision_msgs/Detection3DArray", markers.places(header, [(marker, found)])
-    ).detections
+    (place,) = sent("vision_msgs/Detection3DArray", places(header, [(marker, found)])).detections
     result = place.results[0]
     optical = result.pose.pose.position
     assert (result.id, place.bbox.size.x) == (0, 0.8)
