@@ -45,8 +45,8 @@ def _curves(axes: Any) -> Iterator[tuple[str, np.ndarray]]:  # axes: Axes or Axe
         if not str(line.get_label()).startswith("_") and len(points):
             yield str(line.get_label()), points
     for marks in axes.collections:
-        points = getattr(marks, "_offsets3d", None)
-        points = marks.get_offsets() if points is None else np.column_stack(points)
+        in_space: Any = getattr(marks, "_offsets3d", None)  # Matplotlib has no other way to them
+        points = marks.get_offsets() if in_space is None else np.column_stack(in_space)
         if not str(marks.get_label()).startswith("_") and len(points):
             yield str(marks.get_label()), np.asarray(points, dtype=float)
 

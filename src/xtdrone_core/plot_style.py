@@ -20,7 +20,7 @@ import numpy as np
 from . import outputs, plot_data, plot_look
 from .errors import XtdroneError, shown
 from .files import FileError
-from .plot_look import LINES, SERIES
+from .plot_look import LINES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +40,7 @@ FOLLOWERS = (
     "#50008c",
 )
 CROWD = "#5b7a9d"  # followers of a fleet in which colours no longer tell them apart
+SERIES = plot_look.SERIES
 MAX_COLOURED = 1 + len(FOLLOWERS) * len(LINES)  # vehicles that have a line of their own
 BEHIND, FLOWN, MARKS = 1.5, 3.0, 4.0  # zorder: plans and limits, what was flown, marks on it
 
