@@ -276,6 +276,31 @@ def test_own_model_is_kept_shown_and_flown(page):
     assert not (page.folder / "scenarios/models/mine").exists()
 
 
+PARTS = {
+    "frame": "450",
+    "kv": "920",
+    "propeller": "apcsf-10x4.7",
+    "cells": "4",
+    "capacity": "5",
+    "mass": "1.6",
+}
+
+
+@pytest.mark.slow
+def test_a_vehicle_is_made_of_parts(page):
+    made = page.ask("api/designs/hawk", PARTS)
+    assert made["label"] == "hawk" and made["mass_kg"] == pytest.approx(1.6)
+    assert made["said"].startswith("Hover at") and made["name"].endswith("hawk/model.sdf")
+    for name, change, says in (
+        ("hawk", {}, "there is a model 'hawk' already"),
+        ("kite", {"mass": "16"}, "thrust to weight"),
+        ("kite", {"kv": ""}, "lacks kv"),
+    ):
+        assert says in page.ask(f"api/designs/{name}", PARTS | change)["error"]
+        assert not (page.folder / "scenarios/models/kite").exists()
+    assert page.ask("api/models/hawk", method="DELETE") == {"ok": True}
+
+
 @pytest.mark.parametrize(
     "name, files, says",
     [

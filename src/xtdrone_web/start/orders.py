@@ -15,7 +15,7 @@ from xtdrone_core.errors import one_line, shown
 from xtdrone_core.runs.ports import INSTANCES
 
 from ..errors import WebError
-from . import form, runs, uploads
+from . import designs, form, runs, uploads
 from .catalogue import Catalogue
 from .jobs import Job, Jobs
 from .shelf import Shelf, write, yaml_text
@@ -44,6 +44,7 @@ class Orders:
             web.delete("/api/scenarios/{name}", self._delete),
             web.post("/api/models/{name}", self._upload),
             web.delete("/api/models/{name}", self._remove),
+            web.post("/api/designs/{name}", self._design),
         ]
 
     async def _check(self, request: web.Request) -> web.Response:
@@ -140,6 +141,23 @@ class Orders:
             uploads.remove(self._catalogue.folder, name)
             raise
         return web.json_response({**report, "name": str(sdf), "label": name})
+
+    async def _design(self, request: web.Request) -> web.Response:
+        name, folder = request.match_info["name"], self._catalogue.folder
+        place, said = await _do(designs.made, folder, name, await _json(request))
+        sdf = place / "model.sdf"
+        try:
+            report = await self._catalogue.check(sdf)
+        except BaseException:
+            uploads.remove(folder, name)
+            raise
+        figures = dict(line.split() for line in said.splitlines() if len(line.split()) == 2)
+        said = (
+            f"Hover at {100 * float(figures['hover_throttle']):.0f} % throttle for "
+            f"{float(figures['hover_time_min']):.0f} min, thrust to weight "
+            f"{float(figures['thrust_to_weight']):.1f}."
+        )
+        return web.json_response({**report, "name": str(sdf), "label": name, "said": said})
 
     async def _remove(self, request: web.Request) -> web.Response:
         await _do(uploads.remove, self._catalogue.folder, request.match_info["name"])
