@@ -16,6 +16,7 @@ from xtdrone_core.scenario.vehicles import FLEET, fleet
 from xtdrone_sim import late_options
 
 from ..errors import WebError
+from . import flyable
 
 _OF_THE_PAGE = ("web", "web_address", "gui")  # options that the page itself decides
 # Where the form has an option; all others are under the last heading.
@@ -144,6 +145,24 @@ def read(data: Any) -> Plan:  # data: JSON from a page, checked here
         raise Refused("vehicles", f"{count} vehicles are not allowed: place 1 to {MAX} on the map")
     scenario = _scenario(vehicles, options)
     return Plan(scenario, agent, _settings(agent, settings))
+
+
+def check(plan: Plan) -> None:
+    """Checks that a plan can be flown on this machine, and by its Agent.
+
+    Raises:
+        Refused: A program is not installed, or the Agent does not fly so many or such vehicles.
+    """
+    if found := flyable.missing_program(plan.scenario, _ready()):
+        raise Refused(*found)
+    if not plan.agent:
+        return
+    kind = registry.AGENTS.load(plan.agent)
+    if found := flyable.unfit_setting(kind, plan.settings, plan.scenario.n):
+        option, reason = found
+        raise Refused(f"set.{option}" if option else "agent", reason)
+    if reason := flyable.not_hovering(plan.scenario, kind):
+        raise Refused("vehicles", reason)
 
 
 def written(plan: Plan) -> dict[str, Any]:
