@@ -170,7 +170,7 @@ class TasksAgent(FlightAgent, Configured):
     def metrics(self) -> dict[str, Any]:
         """Returns what is measured of a flight, for its summary."""
         done, count = self.goals_reached()["tasks"]
-        out = {
+        out: dict[str, Any] = {
             "method": METHODS[self._central],
             "tasks_done": done,
             "tasks": count,
