@@ -48,12 +48,12 @@ class Orders:
         ]
 
     async def _check(self, request: web.Request) -> web.Response:
-        await _do(form.read, await _json(request))
+        await _do(_flyable, await _json(request))
         return web.json_response({"ok": True})
 
     async def _start(self, request: web.Request) -> web.Response:
         data = await _json(request)
-        plan = await _do(form.read, data)
+        plan = await _do(_flyable, data)
         given = (data.get("options") or {}).get("instance")
         instance = None if given in (None, "") else plan.scenario.instance
         return web.json_response(asdict(self._begin(plan, instance).status(True)))
@@ -162,6 +162,13 @@ class Orders:
     async def _remove(self, request: web.Request) -> web.Response:
         await _do(uploads.remove, self._catalogue.folder, request.match_info["name"])
         return web.json_response({"ok": True})
+
+
+def _flyable(data: Any) -> form.Plan:  # data: JSON from a page
+    """Returns the plan of a form that can be flown."""
+    plan = form.read(data)
+    form.check(plan)
+    return plan
 
 
 async def _do(work: Callable[..., Result], *args: Any) -> Result:  # args: those of work

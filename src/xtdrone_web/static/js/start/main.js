@@ -22,7 +22,7 @@ class Start {
     const me = await ask("/api/me").catch((error) => { say(error.message, true); return { pilot: false }; });
     document.body.classList.toggle("viewer", !me.pilot);
     for (const each of document.querySelectorAll("button.pilot, #drop button, #drop input, #uploadscenario")) each.disabled = !me.pilot;
-    byId("role").textContent = me.pilot ? "" : "this page may look and not command";
+    byId("role").textContent = me.pilot ? "" : "View only: for commands open the link with a token that xtdrone web printed first";
     this.runs = new Runs();
     this.jobs = new Jobs((job) => this.ended(job), (job) => this.runs.progress(job));
     this.fleet = new Fleet(() => this.form?.changed());
