@@ -104,7 +104,7 @@ def run_challenge(args: argparse.Namespace) -> int:
     key = _read_key(args.key)
     CHALLENGES.check(args.name)
     team = args.team or CHALLENGES.load(args.name).baseline
-    folder = run_folder.create(f"challenge_{args.name}")
+    folder = run_folder.create(f"challenge_{args.name.rpartition(':')[2]}")
     seeds = result.seeds_of(args.name, args.seeds, key)
     judged = _judged(args.name, team, seeds, folder, args.patience)
     made = result.compose(args.name, team, judged, key)
@@ -139,7 +139,7 @@ def verify_result(args: argparse.Namespace) -> int:
             + (" and the key" if key else "; with an organiser's key, give --key")
         )
     seeds = [flight["seed"] for flight in claimed["flights"]]
-    folder = run_folder.create(f"verify_{claimed['challenge']}")
+    folder = run_folder.create(f"verify_{claimed['challenge'].rpartition(':')[2]}")
     judged = _judged(claimed["challenge"], claimed["team"], seeds, folder, args.patience)
     again = result.compose(claimed["challenge"], claimed["team"], judged, key)
     different = [name for name in again if again[name] != claimed.get(name) and name != "signature"]

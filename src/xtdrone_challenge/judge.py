@@ -49,6 +49,7 @@ def judge(name: str, team: str, seed: int, folder: Path) -> Judged:
 
     challenge: Challenge = CHALLENGES.load(name)()
     referee = challenge.referee(seed)
+    folder.mkdir(parents=True, exist_ok=True)
     run_folder.prepare(folder)
     scenario = challenge.scenario(seed, folder)
     scenario.save(folder / "scenario.yaml")

@@ -35,10 +35,10 @@ def flights(
 
 
 def _one(challenge: str, team: str, seed: int, folder: Path, patience_s: float) -> dict[str, Any]:
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         request, answer = Path(scratch, "request.json"), Path(scratch, "answer.json")
         flight = folder / f"seed_{seed}"
-        flight.mkdir(parents=True)
         asked = {"challenge": challenge, "team": team, "seed": seed, "folder": str(flight)}
         request.write_text(json.dumps(asked))
         command = [sys.executable, "-m", f"{__package__}.judge", str(request), str(answer)]
