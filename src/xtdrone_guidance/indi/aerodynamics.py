@@ -250,6 +250,8 @@ def braking_limit(wings: Record, speed: float, normal: float) -> float:
 def within_reach(wings: Record, weight: float, air: Vector, force: Vector) -> Vector:
     """Returns a force that asks for no more braking than the elevons can hold, world [N].
 
+    Where they hold any, over the ground alone: what carries the weight brakes a descent.
+
     Args:
         wings: Record of HALF_WINGS.
         weight: [N].
@@ -262,7 +264,11 @@ def within_reach(wings: Record, weight: float, air: Vector, force: Vector) -> Ve
     square = force[0] * force[0] + force[1] * force[1] + force[2] * force[2]
     normal = math.sqrt(max(square - along * along, 0.0))
     least = braking_limit(wings, speed, normal)
-    more = max((least if math.isfinite(least) else -SLOW_BRAKING * weight) - along, 0.0)
+    if not math.isfinite(least):
+        level = max(math.hypot(vx, vy), 1e-6)
+        vx, vy = vx / level, vy / level
+        least, along = -SLOW_BRAKING * weight, force[0] * vx + force[1] * vy
+    more = max(least - along, 0.0)
     return force[0] + more * vx, force[1] + more * vy, force[2]
 
 
