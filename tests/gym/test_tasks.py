@@ -381,7 +381,8 @@ def test_on_a_track_episodes_begin_before_any_of_its_gates():
     gates = tasks.goal[:, 0].reshape(64, 2 * len(track.gates), racing.GATE)
     ahead = ((gates[:, 0, :3] - tasks.true.pos[:, 0]) * gates[:, 0, 3:6]).sum(axis=1)
     assert (ahead > 0.9).all() and (ahead < 6.1).all()
-    assert gates[..., 6] == pytest.approx(0.5)  # 0.9 m less the vehicle's own room
+    # From 0.9 m less the vehicle's own room on.
+    assert gates[..., 6].min() >= 0.5 and gates[..., 6].max() <= 1.5
     places = np.array([gate.pos for gate in track.gates] * 3)
     begun = set()
     for flown in gates[:, :, :3]:

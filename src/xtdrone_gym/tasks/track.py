@@ -3,7 +3,8 @@
 As Racing-v0, of which it has goal, observation and reward. The gates are drawn anew in each
 episode, closer, with sharper turns and openings of 1 to 3 m, and have no frames: what is beside an
 opening has missed it. On a race track the same policy flies the track's gates. Learned on a track,
-episodes begin before any of its gates, and their openings are narrower, so that frames are clear.
+episodes begin before any of its gates, whose openings are drawn anew: from wide ones to those that
+leave room for the vehicle between the frames.
 """
 
 import dataclasses
@@ -27,7 +28,7 @@ OPENINGS = 0.5, 1.5  # half the side of an opening, for the middle of the vehicl
 # On a track: how far before a gate and beside it an episode begins, what of half an opening is left
 # to the vehicle itself, but not more than this part of it, and laps of an episode.
 BEFORE, BESIDE, ROOM, MOST_ROOM, LAPS = (1.0, 6.0), 1.0, 0.4, 0.6, 2  # [m]
-ON_TRACK_SPEED = 2.5  # largest along each axis at the start [m/s]
+ON_TRACK_SPEED = 1.5  # largest along each axis at the start [m/s]
 
 
 @njit
@@ -80,6 +81,7 @@ def begin_on_track(
                 for k in range(GATE):
                     goal[k] = limits[0, one + k]
                 goal[0], goal[1], goal[2] = goal[0] + x, goal[1] + y, goal[2] + z
+                goal[6] = goal[7] = _between(stream, min(goal[6], goal[7]), OPENINGS[1])
 
 
 def learn_on(task: Task, track: Track) -> Task:
