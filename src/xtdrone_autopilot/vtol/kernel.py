@@ -134,7 +134,6 @@ def _enter_state(vehicle: Record, wing: Record, last_state: int) -> None:
         vehicle.rate_integral[:] = 0.0
     if vehicle.vtol_state == HOVERS:
         vehicle.mode_stage = NEW_MODE
-        vehicle.on_trajectory = False
     elif vehicle.vtol_state == TO_FIXED_WING:
         wing.rate_integral[:] = 0.0
         wing.roll, wing.airspeed_sp = 0.0, math.nan
