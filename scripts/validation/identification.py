@@ -27,7 +27,7 @@ from xtdrone_sim.vehicles.sdf_numbers_by_path import SdfNumbers
 
 FILE = Path(__file__).with_suffix(".jsonl")
 VEHICLES = ("iris", "crazyflie", "typhoon_h480", "tello")
-FLIGHTS = 20
+FLIGHTS = 20  # of each vehicle
 BOUND, INSIDE = 0.05, 19  # largest error; how often within the interval of FLIGHTS
 PATHS = (
     "plugin/motorConstant",
@@ -56,15 +56,15 @@ def distorted(vehicle, seed, folder):
     return load_vehicle(file.write_model(Path(folder) / f"{vehicle}_{seed}"))
 
 
-def flown(vehicle):
-    """Returns the logs of FLIGHTS vehicles that fly side by side, each with its own sensors."""
-    name = f"identification_{vehicle}"
+def flown(vehicle, count):
+    """Returns the logs of some vehicles that fly side by side, each with its own sensors."""
+    name = f"identification_{vehicle}" if count == FLIGHTS else f"identification_{vehicle}_{count}"
     folder = run_folder.runs_root() / name / "ulog"
     done = run_folder.runs_root() / name / "summary.json"
     if not done.exists() or "stopped" in done.read_text():
-        fleet = ["--vehicles", f"{vehicle}*{FLIGHTS}", "--log", "identification", "--name", name]
+        fleet = ["--vehicles", f"{vehicle}*{count}", "--log", "identification", "--name", name]
         main(["fly", "excite", *fleet, "--speed", "0", "--seed", "39"])
-    return [folder / f"{vehicle}_{k}" / "log001.ulg" for k in range(FLIGHTS)]
+    return [folder / f"{vehicle}_{k}" / "log001.ulg" for k in range(count)]
 
 
 def fitted(vehicle, seed, log):
@@ -97,7 +97,7 @@ def work(vehicles, flights):
     """Fits what is missing."""
     done = {(line["vehicle"], line["seed"]) for line in read()}
     for vehicle in vehicles:
-        for seed, log in enumerate(flown(vehicle)[:flights]):
+        for seed, log in enumerate(flown(vehicle, flights)):
             if (vehicle, seed) in done:
                 continue
             line, _ = fitted(vehicle, seed, log)
@@ -143,8 +143,8 @@ def predictions(page, lines):
     page.add(
         "## Predictions of the held-out part",
         "",
-        "The last 15 % of each flight, 0.5 s ahead: median over the logs of the root mean square, with "
-        "the numbers that the fit began with and with those that it found.",
+        "The last 15 % of each flight, 0.5 s ahead: median over the logs of the root mean square, "
+        "with the numbers that the fit began with and with those that it found.",
     )
     page.table("vehicle", "position [m]", "velocity [m/s]", "attitude [deg]", "body rates [rad/s]")
     for vehicle in VEHICLES:
@@ -164,18 +164,19 @@ def write():
         "# Identification",
         "",
         "Made by `scripts/validation.sh identification`. "
-        f"{FLIGHTS} vehicles of a type, each with sensors of its own, fly the Agent `excite` for 60 s "
-        "(`--log identification`, usual GPS, estimated state). Each is identified from a model whose "
-        "numbers are 0.7 to 1.4 times the true ones; the mass is given. Bounds: every number within "
-        f"5 %, and within its 95 % interval in {INSIDE} of {FLIGHTS}. [How it works](../identification.md).",
+        "Vehicles of a type, each with sensors of its own, fly the Agent `excite` for 60 s "
+        "(`--log identification`, usual GPS, estimated state). Each is identified from a model "
+        "whose numbers are 0.7 to 1.4 times the true ones; the mass is given. Bounds: every number "
+        f"within 5 %, and within its 95 % interval in {INSIDE} of {FLIGHTS}. "
+        "[How it works](../identification.md).",
     )
     for vehicle in VEHICLES:
         own = [line for line in lines if line["vehicle"] == vehicle]
         if own:
             table(page, vehicle, own)
     predictions(page, lines)
-    log = run_folder.runs_root() / "identification_iris/ulog/iris_0/log001.ulg"
-    if log.exists():
+    logs_of_iris = sorted(run_folder.runs_root().glob("identification_iris*/ulog/iris_0/*.ulg"))
+    for log in logs_of_iris[:1]:
         _, found = fitted("iris", 0, log)
         page.picture("Fitted over measured", report.draw_fit(found, "iris"), "fit")
         page.picture(
