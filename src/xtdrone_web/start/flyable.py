@@ -9,7 +9,6 @@ from xtdrone_core import FleetModel, Scenario, Vehicle, XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario import arguments
 
-
 # What some Agents fly, by their names: the scenario's option, and what it is.
 _FLOWN = {"mission": ("mission", "a plan"), "race": ("track", "a track, such as eight")}
 
