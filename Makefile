@@ -44,6 +44,7 @@ cache: setup-learn
 check: setup
 	@. scripts/env.sh && ruff check && ruff format --check --quiet && mypy && lint-imports \
 		&& codespell README.md CONTRIBUTING.md CHANGELOG.md src docs launch scripts examples \
+		&& python scripts/prose.py \
 		&& python -m pytest -q --long tests/integration/test_private_attributes.py
 	@. scripts/env.sh && ruff check --select F $$(find src/*/nodes -type f -perm -u+x)
 

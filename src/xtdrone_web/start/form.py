@@ -13,6 +13,7 @@ from xtdrone_core.errors import shown
 from xtdrone_core.scenario import arguments, scenario_options
 from xtdrone_core.scenario.options import checked
 from xtdrone_core.scenario.vehicles import FLEET, fleet
+from xtdrone_sim import late_options
 
 from ..errors import WebError
 from . import flyable
@@ -196,30 +197,10 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
         kind, option, _ = known[name]
         try:
             values[name] = checked(name, kind, option, value)
-            _read_further(name, values[name])
+            late_options.read(name, values[name])
         except XtdroneError as error:
             raise Refused(name, str(error)) from error
     return values
-
-
-def _read_further(name: str, value: Any) -> None:  # value: of the option's own type
-    """Reads values that would otherwise be refused only when the simulation starts."""
-    if name == "wind":
-        from xtdrone_sim.plant.wind import WindParameters
-
-        WindParameters.parse(value)
-    elif name == "waves":
-        from xtdrone_sim.world.waves import Waves
-
-        Waves.parse(value)
-    elif name == "sensors":
-        from sensor_models.changes import parse_changes
-
-        parse_changes(value)
-    elif name == "gps":
-        from sensor_models.parameters import preset
-
-        preset("gps", value)
 
 
 def _scenario(vehicles: list[object], options: dict[str, Any]) -> Scenario:
