@@ -117,6 +117,7 @@ class Model:
         check(vehicle)
         fleet = FleetModel.of([vehicle])
         self._actuators = fleet.actuator[0, : self._rotors].copy()
+        self._actuators["propeller_at"] = -1  # the constants are fitted
         self._effects = fleet.effects.copy()
         if speeds:
             self._actuators["input_scaling"], self._actuators["zero_position_armed"] = 1.0, 0.0

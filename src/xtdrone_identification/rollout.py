@@ -12,6 +12,8 @@ from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import aerodynamics, rotor
 from xtdrone_dynamics.shapes import Vector
 
+_NO_PROPELLERS = np.zeros(1)  # rotors are fitted by their constants
+
 
 @njit
 def _command(inputs: np.ndarray, k: int, first: int, back: float, j: int) -> float:
@@ -61,6 +63,7 @@ def _wrench(
         speeds[j], hx, hy, hz, bx, by, bz, _ = rotor.act(
             actuator,
             effects,
+            _NO_PROPELLERS,
             command,
             speeds[j],
             1.0,

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from xtdrone_core import resources
+from xtdrone_core import plot_look, resources
 from xtdrone_core.command import Subparsers
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
@@ -298,6 +298,7 @@ def _add_compare(subparsers: Subparsers) -> None:
     _add_metrics(compare)
     _add_limits(compare)
     compare.add_argument("--name", default="slam_compare", help="run folder (slam_compare)")
+    plot_look.add_argument(compare)
     compare.set_defaults(run=actions.compare)
 
 

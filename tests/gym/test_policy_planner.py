@@ -59,6 +59,24 @@ def test_it_flies_towards_a_goal_wherever_that_is(goal):
     assert not guard.exceeds(plan.trajectory, LIMITS, 1.01)
 
 
+def test_what_could_not_be_stopped_in_time_is_turned_aside():
+    trunks = [(1.1, y) for y in np.arange(-0.6, 0.61, 0.2)]
+    of = situation(trunks)
+    of.voxels.set_free(HERE, 0.9)
+    for y in (-2.0, 2.0):  # beside the trunks all is known
+        for x in np.arange(0.0, 4.0, 0.5):
+            of.voxels.set_free(np.array([x, y, 2.0]), 1.2)
+    of.field.update(of.voxels, HERE)
+    stop = guard.stopping(PolicyPlanner().plan(of).trajectory, 0.3, 2.8)
+    assert guard.check(of.field, stop, LIMITS.radius) == guard.CLEAR
+
+
+def test_it_stops_at_the_goal():
+    of = situation(goal=(0.3, 0.0, 2.0))
+    end = PolicyPlanner().plan(of).trajectory
+    assert 0.05 < np.linalg.norm(end.vel, axis=1).max() < 0.4
+
+
 def test_a_velocity_is_kept_within_speed_and_heights():
     fast = within(np.array([9.0, 0.0, 3.0]), situation())
     assert np.linalg.norm(fast) <= 3.0 + 1e-9

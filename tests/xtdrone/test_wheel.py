@@ -126,6 +126,6 @@ def test_first_hour_of_pip_alone(environment, tmp_path):
 
 
 def first_program():
-    """The Python block of the page on first flights."""
-    page = (ROOT / "docs" / "first_flights.md").read_text()
+    """The Python block of the tutorial on the first flight."""
+    page = (ROOT / "docs" / "tutorials" / "first_flight.md").read_text()
     return page.partition("```python\n")[2].partition("```")[0]

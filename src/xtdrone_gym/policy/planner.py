@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sensor_models.cameras import CameraParameters
 from xtdrone_dynamics.compiled import njit
 from xtdrone_planning.maps.distance_field import OCCUPIED, state_at
+from xtdrone_planning.planners import guard
 from xtdrone_planning.planners.planner import STEP_S, Limits, Plan, Situation, Trajectory
 
 from ..camera import pool
@@ -22,6 +23,10 @@ _TASK = TASKS["DepthNavigation-v0"]
 _FARTHEST = 28.0  # a goal is shown no farther than those of the training [m]
 _SECONDS = 1.5  # a commanded velocity is flown for so long; then it is asked again [s]
 _SETTLES_S = 0.3  # a velocity is reached with this time constant, or a longer one [s]
+_ARRIVES = 1.5  # so near to the goal it flies straight there [m]
+_TURNS = (0.0, 0.3, -0.3, 0.6, -0.6, 1.0, -1.0, 1.5, -1.5)  # of a velocity, that are tried [rad]
+_PARTS = (1.0, 0.5)  # of it, likewise
+_KEEP_S, _BRAKE = 0.3, 0.7  # it is flown so long before its stop, which uses so much acceleration
 _SAME = 0.1  # a goal that has moved less is the same [m]
 
 
@@ -29,8 +34,9 @@ class PolicyPlanner:
     """Asks a learned policy for a velocity, as often as it is asked itself.
 
     The policy sees what its camera would see of the map: the nearest distance in each of its
-    fields. Its frame begins where a goal was first given, and looks towards it. A class that
-    inherits may name another `path`.
+    fields. Its frame begins where a goal was first given, and looks towards it. Where what it
+    commands could not be stopped in time, the nearest direction is flown in which it could. A class
+    that inherits may name another `path`.
     """
 
     path: Path = SHIPPED
@@ -65,8 +71,11 @@ class PolicyPlanner:
         output, self._memory = self._policy.act(self._observation(situation), self._memory)
         action = np.clip(self._centre + self._half * output[0], _TASK.low, _TASK.high)
         self._action[0, 0] = action
-        wanted = within(self._turn @ action[:3], situation)
-        trajectory = _towards(situation, wanted)
+        wanted = self._turn @ action[:3]
+        to_goal = situation.goal - situation.pos
+        if np.linalg.norm(to_goal) < _ARRIVES:
+            wanted = to_goal / _ARRIVES  # the task ends near the goal, and does not stop there
+        trajectory = _safest(situation, wanted)
         return Plan(trajectory, np.array([situation.pos, trajectory.pos[-1]]))
 
     def _set_out(self, situation: Situation) -> None:
@@ -141,6 +150,20 @@ def within(velocity: np.ndarray, situation: Situation) -> np.ndarray:
     low, high = limits.low - situation.pos[2], limits.high - situation.pos[2]
     out[2] = min(max(out[2], low / _SECONDS), high / _SECONDS)
     return np.asarray(out)
+
+
+def _safest(situation: Situation, wanted: np.ndarray) -> Trajectory:
+    """Returns a motion towards a velocity (3,), or the nearest one that can be stopped in time."""
+    limits = situation.limits
+    for turn in _TURNS:
+        c, s = math.cos(turn), math.sin(turn)
+        turned = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) @ wanted
+        for part in _PARTS:
+            trajectory = _towards(situation, within(part * turned, situation))
+            stop = guard.stopping(trajectory, _KEEP_S, _BRAKE * limits.acceleration)
+            if guard.check(situation.field, stop, limits.radius) == guard.CLEAR:
+                return trajectory
+    return _towards(situation, within(wanted, situation))
 
 
 def _one(values: npt.ArrayLike) -> np.ndarray:

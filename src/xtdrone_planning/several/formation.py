@@ -19,7 +19,7 @@ from .pilot import SharingPilot
 KEPT, LOST = 0.8, 1.2  # a vehicle is back in its slot, or out of it, at this distance [m]
 _LOST_US = 500_000  # out of it for so long, the shape is not kept [us]
 _AHEAD_S = 1.3  # followers make for where the slot will be after this time [s]
-_WAITS_M = 0.5  # the leader slows down from this distance from a slot on [m]
+_WAITS = 0.7, 0.7  # the leader slows down from this distance from a slot on [m], by [1/m]
 _SLOWEST = 0.25  # part of the speed at which the leader waits for others
 _ASIDE = (0.0, 0.4, 0.8, 1.2, 1.6, 2.0, 2.4, 3.0)  # places tried around a slot that is taken [m]
 _ANGLES = 12
@@ -97,7 +97,7 @@ class SwarmFormationAgent(SharingAgent):
                 pilot.goal = _free_place(pilot, place, heard.pos[-1])
         away = np.linalg.norm(estimates.pos - estimates.pos[0] - self._slots, axis=1)
         worst = float(away.max())
-        part = min(max((LOST - worst) / (LOST - _WAITS_M), _SLOWEST), 1.0)
+        part = min(max(1.0 - _WAITS[1] * (worst - _WAITS[0]), _SLOWEST), 1.0)
         leader.limits = self.limits._replace(speed=0.8 * part * self.limits.speed)
         self._judge(t_us, estimates, away)
         if leader.held_us >= 0 and t_us - leader.held_us > self._patience_us:
