@@ -696,7 +696,7 @@ class EmbeddedAutopilot(
 
     def aim_camera(self, i: int, position: np.ndarray | None) -> None:
         """Makes the camera mount of vehicle i look at a place; see AimsCameras."""
-        self.mount.look_at(i, position)
+        self.gimbals.aim(i, int(self.parameters.get(i, "MAV_SYS_ID")), position)
 
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Takes an externally measured pose, with the simulated time of the measurement.

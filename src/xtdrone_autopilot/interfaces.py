@@ -168,6 +168,15 @@ class Estimator(Memory):
             quat: (4,) xyzw, body to world.
         """
 
+    def fuse_velocity(self, i: int, vel: np.ndarray, variance: np.ndarray) -> None:
+        """Takes a velocity of vehicle i over ground, after the step that it follows.
+
+        Args:
+            i: The vehicle.
+            vel: (2,) east and north [m/s].
+            variance: (2,) [m^2/s^2].
+        """
+
     def why_not_ready(self, i: int) -> str:
         """Why vehicle i is not ready, for its user; empty where it is ready."""
         return "" if self.ready[i] else "it has not settled yet"

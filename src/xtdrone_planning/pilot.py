@@ -144,7 +144,7 @@ class Pilot(Memory):
             if np.linalg.norm(self.flown.since(t_us).pos - pos) > _LOST:
                 self._begin_anew(guard.stopping(_straight(t_us, pos, vel), 0.0, self._deceleration))
             if t_us - newest_us > _BLIND_US:
-                self._hold(t_us, f"no image for {(t_us - newest_us) * 1e-6:.1f} s")
+                self._hold(t_us, f"no image since {max(newest_us, 0) * 1e-6:.1f} s")
             elif self.goal is not None:
                 self._plan(t_us, pos)
             else:

@@ -275,7 +275,10 @@ def test_inaccurate_receivers_are_warned_of_before_the_flight(capsys, accuracy, 
                 for i, vehicle in enumerate(scenario.vehicles)
             ),
         )
-        agent.attach(SimpleNamespace(sensors=sensors, scenario=scenario, fleet=model))
+        flight = SimpleNamespace(
+            sensors=sensors, scenario=scenario, fleet=model, state=FleetState.zeros(2, 4)
+        )
+        agent.attach(flight)
         told = capsys.readouterr().err
         assert told.count("\n") == bool(expected)
         assert all(word in told for word in expected)
@@ -589,3 +592,25 @@ def test_a_leader_alone_refuses_what_does_not_fit():
     assert leader.pattern[:, 2].min() == -4.0
     leader.step(12_000_000, 3.1)
     assert leader.pattern[:, 2].min() == pytest.approx(-2.0)
+
+
+@pytest.mark.parametrize(("survey_time", "least", "most"), [(0.0, 0.1, 0.5), (36e3, 0.0, 0.02)])
+def test_what_the_receivers_err_on_the_start_grid_is_taken_off(survey_time, least, most):
+    simulator = SimpleSimulator(grid(4), noise=0.1)
+    agent = FormationAgent(4, ("line",), hold=1.0, survey_time=survey_time)
+    agent.attach(
+        SimpleNamespace(
+            scenario=Scenario(vehicles="iris*4"),
+            state=simulator,
+            sensors=SimpleNamespace(gps_eph=np.full(4, 0.05), gps_epv=np.full(4, 0.08)),
+        )
+    )
+    errors = []
+
+    def measure(simulator):
+        if agent.goals_reached()["formations"][0]:
+            places = agent.slot_positions(simulator.t_us, simulator.pos)[1:]
+            errors.append(np.linalg.norm(simulator.pos[1:] - places, axis=1).max())
+
+    assert fly(simulator, agent, 100.0, measure)
+    assert least <= errors[0] <= most

@@ -33,6 +33,11 @@ def still(begun_us=500, pos=HERE, count=3):
     return Trajectory(begun_us, np.tile(pos, (count, 1)), np.zeros((3, 3)), np.zeros((3, 3)))
 
 
+def jerky(situation):
+    pos = HERE + np.zeros((3, 3))
+    return Plan(Trajectory(500, pos, np.zeros((3, 3)), np.full((3, 3), 9.0)))
+
+
 def fail(situation):
     raise RuntimeError("killed\nby a test")
 
@@ -72,6 +77,7 @@ def _end():
         (lambda situation: Plan(still(pos=HERE * np.nan)), "not finite"),
         (lambda situation: Plan(still(pos=HERE + 3.0)), "begins 5.2 m from where the vehicle is"),
         (lambda situation: Plan(still(begun_us=0)), "does not begin now"),
+        (jerky, "accelerates by 15.6 m/s^2, where 4 is allowed"),
     ],
 )
 def test_a_fault_of_a_planner_is_no_plan_and_says_why(do, reason):

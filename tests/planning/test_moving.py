@@ -7,10 +7,13 @@ from lxml import etree
 from xtdrone_core.command import main
 from xtdrone_core.runs import snapshot
 from xtdrone_planning.forest import bounds_of, objects_of
+from xtdrone_planning.maps.distance_field import DistanceField
 from xtdrone_planning.maps.moving import Tracks, groups
+from xtdrone_planning.maps.voxel_map import VoxelMap
 from xtdrone_planning.people import walks
 from xtdrone_planning.planners import guard
-from xtdrone_planning.planners.planner import Trajectory
+from xtdrone_planning.planners.evading import Evasion
+from xtdrone_planning.planners.planner import Limits, Situation, Trajectory
 from xtdrone_sim.world.sdf_world import load_world
 
 STEP_US = 100_000
@@ -93,6 +96,22 @@ def test_what_moves_meets_a_trajectory_or_not(moving, rest, meets):
     pos[:, 0] = np.linspace(0.0, 3.0, 76)  # 1.5 s
     trajectory = Trajectory(0, pos, np.zeros((76, 3)), np.zeros((76, 3)))
     assert guard.meets(trajectory, np.array([moving]), 0.45, rest=rest) == meets
+
+
+@pytest.mark.parametrize("speed", [0.0, 1.5, 3.0])
+def test_who_makes_way_keeps_within_the_limits(speed):
+    voxels = VoxelMap((20, 20, 6), 0.2, (0, 0, 2))
+    voxels.set_free(np.array([0.0, 0.0, 2.0]), 6.0)
+    field = DistanceField((12, 12, 4), 0.2)
+    field.update(voxels, (0, 0, 2))
+    limits = Limits(3.0, 4.0, 0.4, 0.8, 1.0, 3.0)
+    begin = np.array([0.0, 0.0, 2.0]), np.array([speed, 0.0, 0.0]), np.zeros(3)
+    moving = np.array([[3.0, 0.0, -1.2, 0.0]])
+    found = Evasion().find(
+        Situation(0, *begin, np.array([9.0, 0.0, 2.0]), voxels, field, limits, (), moving)
+    )
+    assert (found is not None) == (speed < 2.0)  # else it is too fast for a place so near
+    assert found is None or not guard.exceeds(found, limits, 1.3)
 
 
 def test_people_walk_between_trees_and_away_from_take_off_and_landing(tmp_path, capsys):

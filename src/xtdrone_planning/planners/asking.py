@@ -13,6 +13,7 @@ from .planner import Plan, Planner, Situation, Trajectory
 _TICK_S = 1.0  # between two looks at a planner's clock [s]
 _ASLEEP = 1e-3  # a thread that works for a smaller part of the time sleeps
 _APART = 0.5  # a trajectory begins so near to where it was asked for [m]
+_HARDEST = 2.5  # a trajectory accelerates at most so many times as much as is allowed
 
 
 class Answer(NamedTuple):
@@ -110,4 +111,11 @@ def _fault(plan: object, situation: Situation) -> str:
         return f"the planner's trajectory begins {off:.1f} m from where the vehicle is"
     if trajectory.begun_us != situation.t_us:
         return "the planner's trajectory does not begin now: give situation.t_us"
+    allowed = situation.limits.acceleration
+    hardest = float(np.sqrt((trajectory.acc**2).sum(axis=1).max()))
+    if hardest > _HARDEST * allowed:
+        return (
+            f"the planner's trajectory accelerates by {hardest:.1f} m/s^2, where {allowed:g} is "
+            "allowed"
+        )
     return ""
