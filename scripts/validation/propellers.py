@@ -1,8 +1,9 @@
 """Models of propellers against measurements and each other: docs/validation/propellers.md.
 
-`python scripts/validation/propellers.py [FOLDER]` reads UIUC's data from a folder, or from that of
-the environment variable XTDRONE_UIUC, and keeps what it finds in propellers.json; without one it
-takes the kept figures. It draws the figures and exits with status 1 if a bound is exceeded.
+`python scripts/validation/propellers.py [FOLDER] [SECTION ...]` reads UIUC's data from a folder, or
+from that of the environment variable XTDRONE_UIUC, and keeps what it finds in propellers.json;
+without one it takes the kept figures. With sections it makes those anew: league, oblique, ccblade,
+cost, flight. It exits with status 1 if a bound is exceeded.
 """
 
 import json
@@ -250,7 +251,7 @@ def two_blades():
     return Propeller("two", "hbem", (layout.BLADE_ELEMENT, far, 2.0, *map(float, own)))
 
 
-def add_ccblade(page):
+def add_ccblade(page, _):
     """HBEM against CCBlade."""
     page.add(
         "## HBEM against CCBlade",
@@ -285,7 +286,7 @@ def seconds_each(made, count):
     return (time.process_time() - begin) / count
 
 
-def add_cost(page):
+def add_cost(page, _):
     """The surrogate's errors, and what each model costs, alone and in a batch."""
     whole = from_geometry(generic(10.0, 4.7), default_polar())
     table = surrogate(whole)
@@ -388,7 +389,7 @@ def flown(vehicle, path):
     return np.array(agent.rows)
 
 
-def add_flight(page):
+def add_flight(page, _):
     """The published figure: speeds of the rotors on a trajectory, by model."""
     page.add(
         "## Rotor speeds on a trajectory",
@@ -457,27 +458,40 @@ def add_flight(page):
     )
 
 
+SECTIONS = {
+    "league": add_league,
+    "oblique": add_oblique,
+    "ccblade": add_ccblade,
+    "cost": add_cost,
+    "flight": add_flight,
+}
+
+
 def main():
-    """Compares everything; returns 1 if a bound is exceeded."""
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("XTDRONE_UIUC", "")
+    """Compares everything, or the sections that are named; returns 1 if a bound is exceeded."""
+    named = [word for word in sys.argv[1:] if word in SECTIONS]
+    folders = [word for word in sys.argv[1:] if word not in SECTIONS]
+    folder = folders[0] if folders else os.environ.get("XTDRONE_UIUC", "")
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {"sections": {}}
     if folder:
-        KEPT.write_text(json.dumps(measured_figures(folder), indent=1) + "\n")
-    kept = json.loads(KEPT.read_text())
+        kept |= measured_figures(folder)
     page = Page("propellers")
     page.add(
         "# Propellers",
         "",
-        "Made by `scripts/validation.sh propellers`. UIUC's measurements (Brandt, "
-        "Deters, Ananda, Selig) are not part of the "
-        "project: with `XTDRONE_UIUC=FOLDER` the figures that need them are computed anew, "
-        "else they are those kept in scripts/validation/propellers.json. "
+        "Made by `scripts/validation.sh propellers`. UIUC's measurements (Brandt, Deters, Ananda, "
+        "Selig) are not part of the project: with `XTDRONE_UIUC=FOLDER` the figures that need "
+        "them are computed anew, else they are those kept in scripts/validation/propellers.json. "
         "How to use the models: [propellers](../propellers.md).",
     )
-    add_league(page, kept)
-    add_oblique(page, kept)
-    add_ccblade(page)
-    add_cost(page)
-    add_flight(page)
+    for name, add in SECTIONS.items():
+        begin = len(page.lines)
+        if named and name not in named:
+            page.lines += kept["sections"].get(name, [])
+        else:
+            add(page, kept)
+            kept["sections"][name] = page.lines[begin:]
+        KEPT.write_text(json.dumps(kept, indent=1) + "\n")
     return page.write()
 
 
