@@ -5,8 +5,6 @@ import json
 import math
 from typing import Any
 
-import numpy as np
-
 from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import shown
 from xtdrone_core.scenario.options import number_type
@@ -146,6 +144,8 @@ def _list(args: argparse.Namespace) -> None:
 
 
 def _show(args: argparse.Namespace) -> None:
+    import numpy as np
+
     from .propeller import INCH, NOMINAL_TIP
 
     made = _made(args.propeller, args)
@@ -196,6 +196,8 @@ def _show(args: argparse.Namespace) -> None:
 
 
 def _compare(args: argparse.Namespace) -> None:
+    import numpy as np
+
     from .measured import read_measured
     from .plots import draw
 

@@ -9,7 +9,7 @@ from xtdrone_ros1 import node
 
 from ..detection.detector import OWN, Detector
 from . import images, topics
-from .messages import boxes
+from .messages import boxes, darknet_boxes
 
 
 def run(args: argparse.Namespace) -> None:
@@ -29,7 +29,14 @@ def run(args: argparse.Namespace) -> None:
     information({"method": shown(detector.path.name), "database_location": f"{out}_classes"})
     publish = topics.publisher(out, "vision_msgs/Detection2DArray")
 
+    other = (
+        topics.publisher(args.darknet, "darknet_ros_msgs/BoundingBoxes") if args.darknet else None
+    )
+
     def use(message: images.Message) -> None:
-        publish(boxes(images.header(message), detector(images.pixels(message))))
+        header, found = images.header(message), detector(images.pixels(message))
+        publish(boxes(header, found))
+        if other is not None:
+            other(darknet_boxes(header, found, names))
 
     topics.follow(args.image, use, args.rate)

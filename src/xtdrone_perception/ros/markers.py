@@ -17,12 +17,13 @@ from xtdrone_ros1 import discovery, node
 from xtdrone_ros1.frames import Frames
 from xtdrone_ros1.messages import Fields, Message, ros_class
 
+from ..errors import PerceptionError
 from ..landing.motion import Motion
 from ..landing.tracker import in_world
 from ..markers import pose
 from ..markers.picture import nested_of
 from . import images, topics
-from .messages import OPTICAL, MarkerFinder, places
+from .messages import OPTICAL, MarkerFinder, marker_frames, places
 
 _KEPT_US = 2_000_000  # for how long poses of the vehicle are kept [us]
 _WARN_S = 10.0  # between two warnings of what is missing [s, wall]
@@ -136,6 +137,12 @@ def run(args: argparse.Namespace) -> None:
     node.start("markers", disable_rostime=True)
     out = args.out or images.beside(args.image, "markers")
     publish = topics.publisher(out, "vision_msgs/Detection3DArray")
+    if len(args.frames) > len(finder.groups):
+        raise PerceptionError(
+            f"{len(args.frames)} frames for {len(finder.groups)} places: give one for each --marker"
+        )
+    frames = {group[0].id: name for group, name in zip(finder.groups, args.frames)}
+    transform = topics.publisher("/tf", "tf2_msgs/TFMessage") if frames else publish
     target = _target(args.land) if args.land else None
     info: deque[Message] = deque(maxlen=1)
     topic = args.camera_info or images.beside(args.image, "camera_info")
@@ -145,7 +152,10 @@ def run(args: argparse.Namespace) -> None:
         if info:
             finder.camera = images.camera_of(info.pop())
         found = finder(images.pixels(message))
-        publish(places(images.header(message), found))
+        told = places(images.header(message), found)
+        publish(told)
+        if frames:
+            transform(marker_frames(told, frames))
         frame = message.header.frame_id
         lacks = target.missing(frame) if target else ""
         if lacks or finder.camera is None:

@@ -1,6 +1,6 @@
 """What detectors find, as messages of vision_msgs: of ROS 1, and the same of ROS 2."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -39,6 +39,44 @@ def boxes(header: Fields, found: Detections) -> Fields:
             )
         ],
     }
+
+
+def darknet_boxes(header: Fields, found: Detections, names: Sequence[str]) -> Fields:
+    """Returns the fields of darknet_ros's BoundingBoxes, whose ids are numbers of the classes."""
+    return {
+        "header": header,
+        "image_header": header,
+        "bounding_boxes": [
+            dict(zip(("xmin", "ymin", "xmax", "ymax"), (round(float(side)) for side in box)))
+            | {"probability": float(score), "id": int(kind), "Class": _name(int(kind), names)}
+            for box, score, kind in zip(found.boxes, found.scores, found.classes)
+        ],
+    }
+
+
+def _name(number: int, names: Sequence[str]) -> str:
+    """Name of a class, or its number where it has none."""
+    return names[number] if number < len(names) else str(number)
+
+
+def marker_frames(message: Fields, names: Mapping[int, str]) -> Fields:
+    """Returns the fields of a tf2_msgs/TFMessage, as apriltag_ros sends for its tags.
+
+    Args:
+        message: Of places().
+        names: Frames by the numbers of the largest markers; others get none.
+    """
+    rows = []
+    for row in message["detections"]:
+        (result,) = row["results"]
+        if result["id"] not in names:
+            continue
+        place = result["pose"]["pose"]
+        turned = {"translation": place["position"], "rotation": place["orientation"]}
+        rows.append(
+            {"header": row["header"], "child_frame_id": names[result["id"]], "transform": turned}
+        )
+    return {"transforms": rows}
 
 
 class MarkerFinder:
@@ -125,8 +163,7 @@ def of_ros2(fields: Fields, names: Sequence[str] = ()) -> Fields:
 def _detection(row: Fields, names: Sequence[str]) -> Fields:
     results = []
     for result in row["results"]:
-        number = result["id"]
-        name = names[number] if number < len(names) else str(number)
+        name = _name(result["id"], names)
         told = {"hypothesis": {"class_id": name, "score": result["score"]}}
         results.append(told | ({"pose": result["pose"]} if "pose" in result else {}))
     box = dict(row["bbox"])
