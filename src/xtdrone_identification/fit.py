@@ -25,6 +25,7 @@ _ITERATIONS = 25
 _ROUNDS = 4  # of new weights
 _CONVERGED = 0.01  # fall of the cost, whose unit is a squared standard deviation
 _STUCK = 1.0  # damping at which nothing is gained any more
+_FEW = 4.0  # largest factor on a variance for too few blocks
 _CORRELATED_S = 0.3  # residuals may be correlated within so long [s]
 _WORST = 1e12  # cost of a candidate that diverges
 UNKNOWN = 0.5  # an interval of this half-width, relative to the value, says nothing
@@ -340,7 +341,8 @@ def _covariance(
     flat = left.ravel()
     scores = np.array([jacobian[a:b].T @ flat[a:b] for a, b in pairwise(edges)])
     count = len(scores)
-    meat = scores.T @ scores * (count / max(count - 1, 1))
+    # As many blocks less as numbers were fitted, as of any mean square of residuals.
+    meat = scores.T @ scores * min(_FEW, count / max(count - len(hessian), 1))
     scale = float(np.mean(flat**2))
     white = inverse @ (scale * hessian + prior) @ inverse
     blocks = inverse @ (meat + prior) @ inverse

@@ -529,6 +529,8 @@ PLANE = [{**VEHICLES[0], "type": "plane", "name": "plane_0"}]
         (FIVE, "formation_mission", {"formation": "cube"}, "set.formation", "does not fit"),
         (FIVE, "explore", {}, "agent", "give one vehicle"),
         (ONE, "formation", {}, "agent", "give 2 or more"),
+        (ONE, "mission", {}, "mission", "flies a plan"),
+        (ONE, "race", {}, "track", "flies a track"),
         (PLANE, "square", {}, "vehicles", "plane_0 cannot hover"),
     ],
 )

@@ -9,6 +9,17 @@ from xtdrone_core import FleetModel, Scenario, Vehicle, XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario import arguments
 
+# What some Agents fly, by their names: the scenario's option, and what it is.
+_FLOWN = {"mission": ("mission", "a plan"), "race": ("track", "a track, such as eight")}
+
+
+def nothing_to_fly(scenario: Scenario, agent: str) -> tuple[str, str] | None:
+    """Returns the field and the reason where an Agent lacks what it flies along."""
+    option, words = _FLOWN.get(agent, ("", ""))
+    if not option or getattr(scenario, option):
+        return None
+    return option, f"agent '{agent}' flies {words}: give its name or file here"
+
 
 def missing_program(scenario: Scenario, ready: dict[str, dict[str, str]]) -> tuple[str, str] | None:
     """Returns the field and the reason where an engine or a flight stack is not installed.

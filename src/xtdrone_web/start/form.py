@@ -157,6 +157,8 @@ def check(plan: Plan) -> None:
         raise Refused(*found)
     if not plan.agent:
         return
+    if found := flyable.nothing_to_fly(plan.scenario, plan.agent):
+        raise Refused(*found)
     kind = registry.AGENTS.load(plan.agent)
     if found := flyable.unfit_setting(kind, plan.settings, plan.scenario.n):
         option, reason = found
