@@ -39,11 +39,11 @@ def register(subparsers: Subparsers) -> None:
 def _add_run(actions: Subparsers) -> None:
     run = actions.add_parser("run", help="judge a team over several seeds", epilog=EXAMPLES)
     name = run.add_argument("name", metavar="NAME", help=", ".join(CHALLENGES.names()))
-    name.completer = lambda **_: CHALLENGES.names()  # type: ignore[attr-defined]
+    name.completer = lambda **_: CHALLENGES.names()
     team = run.add_argument(
         "--team", help="an Agent's name, module:Class or FILE.py:Class (the baseline)"
     )
-    team.completer = lambda **_: registry.AGENTS.names()  # type: ignore[attr-defined]
+    team.completer = lambda **_: registry.AGENTS.names()
     run.add_argument("--seeds", type=_count, default=20, help="how many flights (20)")
     run.add_argument(
         "--patience",

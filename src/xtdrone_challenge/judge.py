@@ -88,7 +88,7 @@ def entered(challenge: Challenge, name: str, team: str, seed: int, n: int) -> An
     taken = {"n", *inspect.signature(kind.__init__).parameters, *arguments_of(kind, {})}
     agent = kind(**{key: value for key, value in told.items() if key in taken})
     if isinstance(agent, Attachable):
-        attach = agent.attach
+        attach: Any = agent.attach  # takes the part of a Flight that the rules allow
         agent.attach = lambda flight: attach(BlindFlight(flight))  # type: ignore[method-assign]
     return agent
 

@@ -32,7 +32,7 @@ class GateRace(Challenge):
         return Scenario(
             parse_vehicles("iris"),
             track=_TRACK,
-            rate_control="indi",
+            rate_control="indi",  # type: ignore[call-arg]  # an option of the flight stack
             gps="rtk",
             seed=seed,
             speed=0.0,

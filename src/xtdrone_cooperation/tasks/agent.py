@@ -100,8 +100,12 @@ class TasksAgent(FlightAgent, Configured):
         """
         super().__init__(n, height, on_event=on_event)
         radio = Radio(**options)
-        given = read_tasks(tasks) if isinstance(tasks, str) and tasks else list(tasks)
-        self.tasks = given or random_tasks(count, area, task_seed)
+        self.tasks: list[Task] = []
+        if not isinstance(tasks, str):
+            self.tasks = list(tasks)
+        elif tasks:
+            self.tasks = read_tasks(tasks)
+        self.tasks = self.tasks or random_tasks(count, area, task_seed)
         self.ways = Ways(self.tasks)
         self._central = method == "hungarian"
         self._lost_s = _read_lost(lost, n)
