@@ -10,7 +10,7 @@ COLUMNS = ("challenge", "team", "score", "flights", "best", "worst", "not done")
 def rows(results: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
     """Returns a row for each result, best first in each challenge."""
     ordered = sorted(results, key=lambda result: (result["challenge"], -result["score"]))
-    out = []
+    out: list[tuple[str, ...]] = []
     for result in ordered:
         points = [flight["points"] for flight in result["flights"]] or [0.0]
         failed = sum(flight["status"] != "done" for flight in result["flights"])
