@@ -57,7 +57,7 @@ def station(context, scratch, folder):
     """A flight of nine, one of them with a payload and a failed barometer."""
     with serving(scratch, "--n", "9", "--world", "outdoor") as flight:
         page = browser.opened(context, flight.url)[0]
-        page.evaluate("station.pace.choose('2')")
+        page.evaluate("station.pace.choose('0')")
         browser.until(page, READY, 300.0)
         page.evaluate("station.chooseAll(); station.takeOff()")
         browser.until(page, "station.frame.get(0, 'height') > 4.5", 300.0)
@@ -72,7 +72,7 @@ def replay(context, runs, folder):
     """The flight along the square, in the middle."""
     with replaying("square", XTDRONE_RUNS=str(runs)) as running:
         page = browser.opened(context, running.url)[0]
-        page.evaluate("station.pace.choose('2'); station.replay.seek(20, true)")
+        page.evaluate("station.pace.choose('0'); station.replay.seek(20, true)")
         shoot(page, folder, "replay", "station.choose(1)", 2000)
         page.close()
 
@@ -81,7 +81,7 @@ def start(context, scratch, folder):
     """Five vehicles in a cube, which is refused, and what was flown."""
     with start_page(scratch) as server:
         page = browser.opened(context, server.url)[0]
-        browser.until(page, "!document.querySelector('.nopicture')", 600.0)
+        page.wait_for_timeout(20_000)  # for pictures of the types and worlds
         page.evaluate(
             "document.querySelector('#patterns [name=count]').value = 5;"
             "document.querySelector('#patterns [value=place]').click()"

@@ -208,7 +208,7 @@ def exploration(page: Page, path: Path) -> None:
         page.add(
             f"98 % by the tour after {ratio:.2f} of the baseline's time; the goal is {QUICKER:.2f}."
         )
-    figure, (axes,) = plot_style.panels(1, 1, 8.0, 4.0)
+    figure, axes = plot_style.panels(1, 1, 8.0, 4.0)
     for k, (name, row) in enumerate(flown.items()):
         rows = np.array(row["rows"])
         axes.plot(rows[:, 0], 100.0 * rows[:, 2], color=plot_style.series(k), label=name)

@@ -5,7 +5,7 @@ example. Every part serves the whole fleet. World ENU, body FLU, SI units,
 quaternions xyzw (body to world).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -242,6 +242,9 @@ class ControlLoop(Protocol):
     every 4 ms. Where sp_kind is another, a loop leaves everything as it is: in a fleet of which
     some vehicles were reset, not all fly their trajectory at the same steps.
 
+    A loop of velocity or rates whose class says FLIES_HALF_WINGS = True flies tail-sitters on half
+    wings at all speeds: where both do, they change to fixed-wing flight as VTOLs.
+
     So that a flight can be reset, saved and loaded, a loop inherits from
     xtdrone_core.runs.snapshot.Memory and lists its state variables, rows (N, ...), in MEMORY.
     """
@@ -340,6 +343,14 @@ def classes(**names: str) -> dict:
             f"estimator '{names['estimator']}' has no step(): see xtdrone_autopilot.interfaces"
         )
     return found
+
+
+def fly_half_wings(parts: Mapping[str, type]) -> bool:
+    """Whether the control loops among these parts fly half wings at all speeds, and so as VTOLs."""
+    return all(
+        getattr(parts[part], "FLIES_HALF_WINGS", False)
+        for part in ("velocity_control", "rate_control")
+    )
 
 
 def build(part: str, kind: type, *args: Any) -> Any:  # as the protocol of the part says

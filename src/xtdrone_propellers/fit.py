@@ -98,15 +98,22 @@ def fit_propeller(of: Propeller) -> Fit:
     return Fit(made, left[0], left[2])
 
 
-def surrogate_errors(of: Propeller, table: Propeller) -> tuple[float, float]:
+def surrogate_errors(
+    of: Propeller, table: Propeller, steepest: float = 0.5 * math.pi
+) -> tuple[float, float]:
     """RMS of a surrogate's thrust and torque over those of hover at its speeds.
 
-    Over flows of any incidence up to V = 0.3 omega R, with tips at 30 to 150 m/s.
+    Over flows up to V = 0.3 omega R, with tips at 30 to 150 m/s.
+
+    Args:
+        of: What it is fitted to.
+        table: The surrogate.
+        steepest: Largest incidence [rad]: pi/2 is level flight, pi vertical descent.
     """
     draw = np.random.default_rng(0)
     tip, ratio, angle = (
         draw.uniform(low, high, _FLOWS)
-        for low, high in ((30.0, 150.0), (0.0, _FARTHEST), (0.0, math.pi))
+        for low, high in ((30.0, 150.0), (0.0, _FARTHEST), (0.0, steepest))
     )
     flow = tip / of.radius, tip * ratio * np.cos(angle), tip * ratio * np.sin(angle)
     true, found, hover = of.loads(*flow), table.loads(*flow), of.loads(flow[0])

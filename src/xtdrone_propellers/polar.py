@@ -1,6 +1,7 @@
 """Lift and drag of an airfoil at any angle of attack."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,7 +144,10 @@ def polar_of(airfoil: str, reynolds: float = 1e5) -> Polar:
         PropellerError,
         "give the file of a polar",
     )
-    foil = library.Airfoil(name=path.stem, coordinates=str(path) if files.is_file(path) else None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of unknown names, which are refused below
+        points = str(path) if files.is_file(path) else None
+        foil = library.Airfoil(name=path.stem, coordinates=points)
     if foil.coordinates is None:
         raise PropellerError(
             f"airfoil '{shown(airfoil)}' is unknown: give a name such as naca4412, or a file"

@@ -43,7 +43,7 @@ class Propeller:
         >>> from xtdrone_propellers.catalogue import propeller
         >>> loads = propeller("apcsf-10x4.7").loads(speed=500.0, axial=0.0, across=0.0)
         >>> round(float(loads.thrust), 2)
-        5.03
+        4.0
     """
 
     name: str
@@ -211,6 +211,6 @@ def _fill(
 ) -> None:
     """Writes the loads (K, 5) of K flows."""
     for k in range(len(speed)):
-        out[k, 0], out[k, 1], out[k, 2], out[k, 3], out[k, 4] = wrench.loads(
+        out[k, 0], out[k, 1], out[k, 2], out[k, 3], out[k, 4] = wrench.model_loads(
             numbers, 0, speed[k], axial[k], across[k]
         )

@@ -48,7 +48,7 @@ NEEDS = {
         reason="the extra slam is not installed here",
     ),
 }
-TIME_OUT_S = 300
+TIME_OUT_S = 900
 # The page whose blocks are always run, since it is the first that is read; those of the others are
 # by `make test-long`. Of all pages commands are parsed, scenarios made, imports resolved.
 FIRST = "README"

@@ -1,6 +1,7 @@
 """Files of propellers: geometry, measurements, fitted models; what of them is refused."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from xtdrone_propellers.errors import PropellerError
 from xtdrone_propellers.fit import fit_measured, fit_propeller
 from xtdrone_propellers.geometry import generic, read_geometry
 from xtdrone_propellers.measured import read_measured
-from xtdrone_propellers.polar import default_polar, read_polar
+from xtdrone_propellers.polar import default_polar, polar_of, read_polar
 from xtdrone_propellers.propeller import from_geometry
 
 UIUC = "r/R     c/R     beta\n" + "".join(
@@ -177,3 +178,20 @@ def test_commands(tmp_path, capsys):
     assert main(["propeller", "compare", *names, "--out", str(picture)]) == 0
     said = capsys.readouterr().out
     assert "apcsf-10x4.7 " in said and '"thrust_n": 3.9' in said and picture.stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_neuralfoil_makes_a_polar_of_a_name():
+    pytest.importorskip("aerosandbox")
+    pytest.importorskip("neuralfoil")
+    made = polar_of("naca4412")
+    assert made.lift[180] == pytest.approx(0.43, abs=0.08)  # at no angle of attack
+    assert 0.01 < min(made.drag) < 0.03 and max(made.lift) < 1.8
+    with pytest.raises(PropellerError, match="unknown"):
+        polar_of("no_such_airfoil")
+
+
+def test_an_airfoil_by_name_without_neuralfoil_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "aerosandbox", None)
+    with pytest.raises(PropellerError, match=r"propellers\].*or give the file of a polar"):
+        polar_of("naca4412")

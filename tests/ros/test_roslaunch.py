@@ -34,7 +34,7 @@ def test_a_program_that_is_not_installed_is_one_line_before_anything_runs(
 @pytest.mark.parametrize(
     "typo, line",
     [
-        ("vehicel:=iris", "single_vehicle.launch has no argument 'vehicel'"),
+        ("vehicel:=iris", "unknown argument of single_vehicle.launch 'vehicel'"),
         ("vehicle:=irs", "vehicle 'irs'"),
         ("n:=nine", "nine"),
         ("wind:=fast", "fast"),

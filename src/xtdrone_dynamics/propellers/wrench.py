@@ -1,4 +1,8 @@
-"""Force and moment of a propeller at its hub, by the model that its numbers name."""
+"""Force and moment of a propeller at its hub, by the model that its numbers name.
+
+No function here has the name of one that it calls in another module: functions for lanes and for
+graphics cards are made by names.
+"""
 
 import math
 
@@ -11,7 +15,7 @@ from .layout import BLADE_ELEMENT, GILL_DANDREA_1, GILL_DANDREA_2, MODEL, RADIUS
 
 
 @njit
-def loads(numbers: np.ndarray, at: int, omega: float, axial: float, across: float) -> Loads:
+def model_loads(numbers: np.ndarray, at: int, omega: float, axial: float, across: float) -> Loads:
     """Loads of a propeller by its model.
 
     Args:
@@ -68,7 +72,7 @@ def wrench(
     along = vx * ax + vy * ay + vz * az
     px, py, pz = vx - along * ax, vy - along * ay, vz - along * az
     across = math.sqrt(px * px + py * py + pz * pz)
-    thrust, drag, torque, roll, nose = loads(numbers, at, omega, along, across)
+    thrust, drag, torque, roll, nose = model_loads(numbers, at, omega, along, across)
     radius = numbers[at + RADIUS]
     scale = 0.5 * density * math.pi * radius * radius
     thrust, drag = scale * thrust, scale * drag

@@ -22,11 +22,12 @@ const AHEAD_S = 0.06; // the longest that a state is carried on by its velocity
 const PICK_PIXELS = 34, SLOW_MS = 400, PANEL_MS = [250, 120, 80], SAY_MS = 4500;
 
 class App {
+  #chosen = []; // nothing at first: an order needs a vehicle that somebody has selected
+
   constructor(layout) {
     this.layout = layout;
     this.canvas = field("view");
     this.status = {};
-    this.chosen = []; // nothing: an order needs a vehicle that somebody has selected
     this.frame = null;
     this.steering = false; // sticks of this page fly a vehicle
     this.warnings = new Map();
@@ -115,7 +116,7 @@ class App {
 
   key(event) {
     if (this.replay?.key(event)) { event.preventDefault(); return; }
-    if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey || field("keys").open) return;
+    if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const onButton = event.target.tagName === "BUTTON" && (event.key === " " || event.key === "Enter");
     const keys = { " ": () => field("pause").click(), ".": () => field("step").click(), t: () => this.takeOff(), l: () => this.order("land"),
       h: () => this.order("hold"), r: () => this.order("rtl"), g: () => { this.going = !this.going; }, v: () => field("record").click(),
@@ -166,6 +167,14 @@ class App {
     field("goto").setAttribute("aria-pressed", String(on));
     this.canvas.style.cursor = on ? "crosshair" : "";
     if (on) this.say("click the ground or the map; Escape leaves it");
+  }
+
+  /** Indices of the selected vehicles; orders name them at once. */
+  get chosen() { return this.#chosen; }
+
+  set chosen(indices) {
+    this.#chosen = indices;
+    this.toolbars?.aim();
   }
 
   /** Whether all of several vehicles are selected: none is marked then. */

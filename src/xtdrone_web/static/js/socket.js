@@ -84,6 +84,7 @@ export class Connection {
 
   /** Sends an order; the promise is that of its answer. */
   ask(op, values = {}) {
+    if (this.silent) return Promise.reject(new Error("the simulation does not answer: nothing was sent"));
     const id = ++this.number;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });

@@ -19,7 +19,7 @@ export class Toolbars {
   makeVehicles() {
     const { app } = this;
     field("count").textContent = `${app.scene.vehicles.length} vehicle${app.scene.vehicles.length > 1 ? "s" : ""}`;
-    field("all").onclick = () => { if (app.everyone) app.chosen = []; else app.chooseAll(); this.aim(); };
+    field("all").onclick = () => { if (app.everyone) app.chosen = []; else app.chooseAll(); };
     this.rows = app.scene.vehicles.map((vehicle, i) => {
       const item = document.createElement("li"), button = document.createElement("button");
       button.append(document.createElement("i"), Object.assign(document.createElement("span"), { textContent: vehicle.name }),

@@ -11,7 +11,7 @@ const SKIES = {
   light: { zenith: 0x3f7fc8, horizon: 0xd6e4f0, sun: 0xfff3dd, sunPower: 2.6, ambient: 1.7, ground: 0xffffff, glow: 0.35 } };
 // The light of the sky is smooth: it is computed at the corners of the dome, the sun's disc in pixels.
 const SKY_VERTEX = `varying vec3 d, c; uniform vec3 zenith, horizon, sunColour, sun; uniform float glow;
-  void main() { d = position; vec4 p = projectionMatrix * mat4(mat3(viewMatrix)) * vec4(position, 1.0);
+  void main() { d = position; vec4 p = projectionMatrix * vec4(mat3(viewMatrix) * position, 1.0);
   vec3 n = normalize(d); c = mix(horizon, zenith, 1.0 - exp(-3.2 * max(n.z, 0.0)));
   c = sqrt(c + sunColour * glow * pow(max(dot(n, sun), 0.0), 24.0));
   gl_Position = p.xyww; }`;

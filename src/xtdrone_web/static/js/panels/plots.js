@@ -109,7 +109,7 @@ class Plots {
     const style = getComputedStyle(document.documentElement), ink = style.getPropertyValue("--quiet"), line = style.getPropertyValue("--line");
     const axis = { stroke: ink, font: "10px Inter", grid: { stroke: line, width: 1 }, ticks: { show: false } };
     const ends = () => [Math.max(0, this.last - SPAN_S), Math.max(SPAN_S, this.last)];
-    plot.chart = new uPlot({ width: Math.max(240, this.box.clientWidth || 318), height: HEIGHT, cursor: { show: false }, legend: { show: false },
+    plot.chart = new uPlot({ width: this.width, height: HEIGHT, cursor: { show: false }, legend: { show: false },
       scales: { x: { time: false, range: ends }, y: { range: (_, low, high) => spanned(low, high, LEAST[UNIT.exec(plot.name)?.[1]] ?? 1) } },
       padding: [6, 16, 0, 0], axes: [{ ...axis, size: 22, space: 56, values: (_, ticks) => ticks.map((t) => `${t} s`) }, { ...axis, size: 40, space: 22 }],
       series: [{}, ...chosen.map((i) => ({ stroke: colour(i), width: 1.6 }))] }, plot.data, plot.element);
@@ -117,8 +117,15 @@ class Plots {
 
   /** Draws what has come in, if the panel is seen. */
   draw() {
-    for (const plot of this.plots) plot.chart?.setData(plot.data);
+    const { width } = this;
+    for (const { chart, data } of this.plots) {
+      if (chart && chart.width !== width) chart.setSize({ width, height: HEIGHT });
+      chart?.setData(data);
+    }
   }
+
+  /** Width of the plots: that of the panel [px]. */
+  get width() { return Math.max(200, this.box.clientWidth || 318); }
 
   theme() { for (const plot of this.plots) plot.shown = ""; }
 }
