@@ -10,6 +10,7 @@ from xtdrone_core.frames import flu_frd, quat_enu_ned
 
 from .record import Record, Signal, record_of
 
+_OFTEN_S = 0.03  # speeds that are reported less often are left out [s]
 _RPM = 2.0 * np.pi / 60.0
 _LOWEST_M = 1.0  # above where it stood, from which on it counts as in the air [m]
 
@@ -71,7 +72,8 @@ def _high(pos: Signal, flying: list[tuple[float, float]]) -> list[tuple[float, f
 def _drive(log: FlightLog, rotors: int, notes: list[str]) -> dict[str, Signal]:
     """Returns what drives the rotors: measured speeds, commands, or pulses turned into them."""
     rpm = series(log, "esc_status", *(f"esc[{k}].esc_rpm" for k in range(rotors)))
-    if rpm is not None and np.ptp(rpm.values) > 0.0:
+    # PX4's simulators report speeds a few times a second, which say less than the commands.
+    if rpm is not None and np.ptp(rpm.values) > 0.0 and np.median(np.diff(rpm.t_s)) < _OFTEN_S:
         notes.append("speeds are those that the speed controllers report")
         return {"speed": Signal(rpm.t_s, rpm.values * _RPM)}
     motors = series(log, "actuator_motors", *(f"control[{k}]" for k in range(rotors)))
