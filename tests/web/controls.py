@@ -37,7 +37,7 @@ CONTROLS = {
     "#back": ("test_a_way_back_to_the_start_page", '"#back"'),
     "#panels": ("test_no_panel_covers_the_view", "#panels"),
     "#stickhelp": ("test_the_sticks_panel_offers_what_is_missing", '"#stickhelp"'),
-    "#inforce button": ("test_what_is_disturbed_is_listed_and_ended", "#inforce button"),
+    "#disturbances button": ("test_what_is_disturbed_is_listed_and_ended", "#disturbances button"),
     "#t-plots": ("test_plots", 'tab(fly, "plots")'),
     "#t-map": ("test_go_to_by_click_in_view_and_map", 'tab(fly, "map")'),
     "#t-navigation": ("test_a_click_is_the_next_goal", '"#t-navigation"'),
@@ -124,7 +124,7 @@ CONTROLS = {
 # What the page has, by the same selectors.
 FOUND = """[...new Set([...document.querySelectorAll("button, input, select, textarea, a[href], "
     + "[tabindex], .pad")].map((element) => {
-    for (const many of ["vehicles", "plots", "params", "mapping", "inforce", "confirm"])
+    for (const many of ["vehicles", "plots", "params", "mapping", "disturbances", "confirm"])
         if (element.closest(`#${many}`)) return many === "mapping"
             ? `#mapping ${element.tagName}` : `#${many} ${element.tagName.toLowerCase()}`;
     if (element.id) return `#${element.id}`;

@@ -88,14 +88,14 @@ def test_what_is_disturbed_is_listed_and_ended(fly, station):  # noqa: F811
     fly.select_option("#failureform select", "barometer")
     fly.click("#failureform [value=true]")
     fly.click("#windform button:has-text('Set wind')")
-    browser.until(fly, "document.querySelectorAll('#inforce li').length === 4")
-    said = fly.inner_text("#inforce")
+    browser.until(fly, "document.querySelectorAll('#disturbances li').length === 4")
+    said = fly.inner_text("#disturbances")
     for words in ("4.0", "payload of 0.3 kg", "rotor 1 gives 90 %", "barometer has failed"):
         assert words in said
     assert fly.inner_text("#t-disturb") == "Disturb 4"
     for left in range(3, -1, -1):
-        fly.click("#inforce button >> nth=0")
-        browser.until(fly, f"document.querySelectorAll('#inforce li').length === {left}")
+        fly.click("#disturbances button >> nth=0")
+        browser.until(fly, f"document.querySelectorAll('#disturbances li').length === {left}")
     assert fly.is_visible("#calm")
     answered = station.control.request("disturbed")
     assert answered["disturbances"] == [] and answered["wind"] == [0, 0, 0]

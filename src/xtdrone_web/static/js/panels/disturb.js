@@ -60,7 +60,7 @@ class Disturb {
     if (said === this.said) return;
     this.said = said;
     field("t-disturb").textContent = rows.length ? `Disturb ${rows.length}` : "Disturb";
-    field("inforce").replaceChildren(...rows.map(([words, end]) => {
+    field("disturbances").replaceChildren(...rows.map(([words, end]) => {
       const item = document.createElement("li"), button = Object.assign(document.createElement("button"), { textContent: "End", onclick: end });
       button.setAttribute("aria-label", `end: ${words}`);
       item.append(Object.assign(document.createElement("span"), { textContent: words }), button);
@@ -96,14 +96,14 @@ export const panel = {
   pilot: true,
   available: (scene) => !scene.replay,
   markup: `
-    <h2>In force now</h2><ul id="inforce"></ul><p id="calm" class="empty">Nothing is disturbed. What is set below is listed here, each with a button that ends it.</p>
+    <h2>In force now</h2><ul id="disturbances"></ul><p id="calm" class="empty">Nothing is disturbed. What is set below is listed here, each with a button that ends it.</p>
     <form id="windform"><h2>Wind, of all vehicles</h2><div class="row wrap"><label>East <input name="e" type="number" step="0.5" value="4"> m/s</label><label>North <input name="n" type="number" step="0.5" value="0"> m/s</label><label>Up <input name="u" type="number" step="0.5" value="0"> m/s</label><label>Turbulence <input name="dryden" type="number" min="0" step="0.5" value="0"> m/s</label><button>Set wind</button><button type="button" id="still">Still air</button></div></form>
     <form id="payloadform"><h2>Payload</h2><div class="row wrap"><label>Mass <input name="mass" type="number" min="0" max="1000" step="0.05" value="0.3"> kg</label><button>Attach</button></div></form>
     <form id="rotorform"><h2>Rotor</h2><div class="row wrap"><label>Number <input name="rotor" type="number" min="0" max="15" value="0"> from 0</label><label>Thrust <input name="share" type="number" min="0" max="1" step="0.05" value="0.5"> of 1</label><button>Set rotor</button></div></form>
     <form id="chargeform"><h2>Battery</h2><div class="row wrap"><label>Charge <input name="charge" type="number" min="0" max="1" step="0.05" value="0.2"> of 1</label><button>Set charge</button></div></form>
     <form id="failureform"><h2>Sensor or motor fails</h2><div class="row wrap"><select name="unit" aria-label="unit"></select><button name="failed" value="true" class="bad">Fail</button><button name="failed" value="false">Repair</button></div></form>`,
   style: `
-    #inforce { list-style: none; margin: 0; padding: 0; } #inforce li { display: flex; gap: 8px; align-items: center; justify-content: space-between; border-top: 1px solid var(--line); padding: 4px 0; }`,
+    #disturbances { list-style: none; margin: 0; padding: 0; } #disturbances li { display: flex; gap: 8px; align-items: center; justify-content: space-between; border-top: 1px solid var(--line); padding: 4px 0; }`,
   open: (app) => new Disturb(app),
   on: { shown: (disturb) => { disturb.look(); }, status: (disturb) => disturb.status() },
 };
