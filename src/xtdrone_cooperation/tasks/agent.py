@@ -1,7 +1,7 @@
 """The Agent whose vehicles share out tasks and do them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -20,7 +20,7 @@ from ..errors import CooperationError
 from .bundle import NOBODY, Bundle
 from .hungarian import assign
 from .legs import Legs
-from .task import random_tasks, read_tasks
+from .task import Task, random_tasks, read_tasks
 from .ways import Ways
 
 METHODS = ("cbba", "hungarian")
@@ -58,7 +58,7 @@ class TasksAgent(FlightAgent, Configured):
         self,
         n: int = 6,
         tasks: Annotated[
-            str,
+            str | Sequence[Task],
             Option(
                 "CSV file with the columns name,kind,x,y and, if wanted, size,seconds,to_x,to_y",
                 unset="count visits at random places",
@@ -90,8 +90,9 @@ class TasksAgent(FlightAgent, Configured):
         on_event: Callable[..., None] | None = None,
         **options: Annotated[Any, Radio],  # fields of Radio
     ) -> None:
-        """Reads or draws the tasks; on_event(t_us, name, **values) is called at each event.
+        """Reads or draws the tasks, or takes Tasks.
 
+        on_event(t_us, name, **values) is called at each event.
         **options are fields of Radio: the delay, loss and range of the links.
 
         Raises:
@@ -99,7 +100,12 @@ class TasksAgent(FlightAgent, Configured):
         """
         super().__init__(n, height, on_event=on_event)
         radio = Radio(**options)
-        self.tasks = read_tasks(tasks) if tasks else random_tasks(count, area, task_seed)
+        self.tasks: list[Task] = []
+        if not isinstance(tasks, str):
+            self.tasks = list(tasks)
+        elif tasks:
+            self.tasks = read_tasks(tasks)
+        self.tasks = self.tasks or random_tasks(count, area, task_seed)
         self.ways = Ways(self.tasks)
         self._central = method == "hungarian"
         self._lost_s = _read_lost(lost, n)
