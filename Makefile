@@ -3,7 +3,7 @@ SHELL := /bin/bash
 # Test processes, one more than cores since flights wait for other programs; each has ports of
 # its own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-.PHONY: help setup setup-demo setup-learn cache demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook users
+.PHONY: help setup setup-demo setup-learn cache demo check test test-long test-fast docs validation pictures bench bench-gpu test-times soak hostile slam-report notebook users demos
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
@@ -11,6 +11,7 @@ help:
 	@echo "make cache        all that a set-up downloads and compiles, into FOLDER=/media/usb/xtdrone;"
 	@echo "                  without a network: make demo CACHE=/media/usb/xtdrone"
 	@echo "make demo         the demonstration flight, with what it needs alone; ARGS=\"...\" passes options to it"
+	@echo "make demos        navigation and SLAM, headless, one after the other; ARGS=\"swarm people\" for some"
 	@echo "make check        ruff, mypy, layers of imports, private names; a minute"
 	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
 	@echo "make test-long    also those that repeat others in other conditions, or need Chromium"
@@ -43,6 +44,7 @@ cache: setup-learn
 check: setup
 	@. scripts/env.sh && ruff check && ruff format --check --quiet && mypy && lint-imports \
 		&& codespell README.md CONTRIBUTING.md CHANGELOG.md src docs launch scripts examples \
+		&& python scripts/prose.py \
 		&& python -m pytest -q --long tests/integration/test_private_attributes.py
 	@. scripts/env.sh && ruff check --select F $$(find src/*/nodes -type f -perm -u+x)
 
@@ -77,6 +79,6 @@ bench-gpu: setup
 
 validation: setup-learn
 demo: setup-demo
-pictures bench soak hostile slam-report: setup
-demo validation pictures bench soak hostile slam-report:
+pictures bench soak hostile slam-report demos: setup
+demo demos validation pictures bench soak hostile slam-report:
 	@. scripts/env.sh && scripts/$@.sh $(ARGS)

@@ -5,9 +5,14 @@ Processor times of one thread in a wood of cylinders, with the camera of iris_de
 
     python benchmarks/bench_planning.py
     python benchmarks/bench_planning.py --flight    # one vehicle with camera, map and planner alone
+    python benchmarks/bench_planning.py --ros       # the same through ROS: launch/navigation.launch
 """
 
 import argparse
+import json
+import os
+import resource
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -110,14 +115,33 @@ def flight() -> None:
     print(f"    {(all_threads - own) / seconds:.3f} s in those of images and planner")
 
 
+def ros_flight() -> None:
+    """Prints how fast a flight by launch/navigation.launch is, and what it takes."""
+    launch = Path(__file__).resolve().parents[1] / "launch" / "navigation.launch"
+    with tempfile.TemporaryDirectory() as folder:
+        world = Path(folder) / "woods.world"
+        write_world(world, "woods", 0)
+        words = (f"world:={world}", "speed:=0", "goal:=56,0,2", "count:=1", "max_speed:=3")
+        env = {**os.environ, "XTDRONE_RUNS": folder}
+        subprocess.run(["roslaunch", launch, *words], env=env, check=True, capture_output=True)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        (run,) = Path(folder).glob("navigation*/summary.json")
+        summary = json.loads(run.read_text())
+    seconds, cpu = summary["sim_time_s"], used.ru_utime + used.ru_stime
+    print(f"{seconds:.1f} s simulated through ROS, ended {summary['ended']}")
+    print(f"real-time factor {summary['real_time_factor']:.2f} (goal 1.5 on two idle cores)")
+    print(f"processor time of a simulated second, with the start: {cpu / seconds:.2f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=20, help="of each measurement (20)")
     parser.add_argument("--woods", type=int, default=200, help="in which is planned (200)")
     parser.add_argument("--flight", action="store_true", help="only a flight's real-time factor")
+    parser.add_argument("--ros", action="store_true", help="only that of a flight through ROS")
     args = parser.parse_args()
-    if args.flight:
-        flight()
+    if args.flight or args.ros:
+        flight() if args.flight else ros_flight()
         return
     rows, work = [], results.Work()
 

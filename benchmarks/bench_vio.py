@@ -4,6 +4,8 @@
     python benchmarks/bench_vio.py indoor                   # whole, from the hover after the climb
     python benchmarks/bench_vio.py indoor --begin 10 20 30  # begun in the middle of the flight
     python benchmarks/bench_vio.py indoor --black 20:22     # no light in between
+    python benchmarks/bench_vio.py indoor --blur 20         # exposed for 20 ms
+    xtdrone slam record --world indoor --begin ground --name ground     # at rest, then the climb
 
 The systems run in this process, so that the times are theirs alone: NumPy, Numba and OpenCV on one
 core.
@@ -14,19 +16,56 @@ import tempfile
 import time
 from pathlib import Path
 
+import cv2
 import numpy as np
 import results
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import plot_style
 from xtdrone_slam.datasets import dataset, formats
-from xtdrone_slam.datasets.calibration import Calibration
+from xtdrone_slam.datasets.calibration import Calibration, Camera
 from xtdrone_slam.evaluation.metrics import evaluate
 from xtdrone_slam.inertial.odometry import Settings, VisualInertialOdometry
 from xtdrone_slam.systems.klt import odometry as klt
 
 _WARM = 5  # pairs before the times count, in which kernels are compiled
 _BEFORE_US = 200_000  # readings before the first pair that the system gets [us]
+_INSTANTS = 9  # of an exposure, whose mean is the blurred image
+
+
+class Blur:
+    """Blurs pairs by the turn of the camera during an exposure, which is most of their blur."""
+
+    def __init__(self, recording: dataset.Dataset, seconds: float) -> None:
+        """Reads the gyroscope.
+
+        Args:
+            recording: The dataset.
+            seconds: Time of an exposure, about the time of the image [s]; 0 leaves images as they
+                are.
+        """
+        self._seconds, self._readings = seconds, recording.imu()
+        self._cameras = recording.calibration.left, recording.calibration.right
+
+    def __call__(self, t_us: int, pair: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+        """Returns the pair as it would have been exposed."""
+        if not self._seconds:
+            return list(pair)
+        half = 0.5e6 * self._seconds
+        times = self._readings[:, 0]
+        near = self._readings[(times >= t_us - half) & (times <= t_us + half), 1:4]
+        rate = near.mean(axis=0) if len(near) else np.zeros(3)
+        return [self._blurred(image, camera, rate) for image, camera in zip(pair, self._cameras)]
+
+    def _blurred(self, image: np.ndarray, camera: Camera, rate: np.ndarray) -> np.ndarray:
+        turn, lens = camera.pose[:3, :3].T @ rate * self._seconds, camera.matrix
+        total = np.zeros(image.shape)
+        for part in np.linspace(-0.5, 0.5, _INSTANTS):
+            matrix = lens @ Rotation.from_rotvec(part * turn).as_matrix() @ np.linalg.inv(lens)
+            total += cv2.warpPerspective(
+                image, matrix, image.shape[::-1], borderMode=cv2.BORDER_REPLICATE
+            )
+        return np.round(total / _INSTANTS).astype(np.uint8)
 
 
 class Stereo:
@@ -72,6 +111,7 @@ class Played:
         system: str,
         begin: float = 0.0,
         black: tuple[float, float] = (0.0, 0.0),
+        blur: float = 0.0,
     ) -> None:
         """Plays it to the end.
 
@@ -80,7 +120,9 @@ class Played:
             system: A name of SYSTEMS.
             begin: Time of the first pair that the system gets, from that of the recording [s].
             black: Begin and end of the time in which the images are black, likewise [s].
+            blur: Time of an exposure [s].
         """
+        exposed = Blur(recording, blur)
         odometry = SYSTEMS[system](recording.calibration)
         times, readings = recording.times_us, recording.imu()
         first = int(np.searchsorted(times, times[0] + 1e6 * begin))
@@ -91,7 +133,7 @@ class Played:
             while done < len(readings) and readings[done, 0] <= t_us:
                 odometry.imu(readings[done, 0] * 1e-6, readings[done, 1:4], readings[done, 4:])
                 done += 1
-            left, right = recording.pair(index)
+            left, right = exposed(t_us, recording.pair(index))
             if black[0] <= 1e-6 * (t_us - times[0]) < black[1]:
                 left, right = np.zeros_like(left), np.zeros_like(right)
             before = time.process_time()
@@ -156,6 +198,7 @@ def main() -> None:
     add("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="(all of them)")
     add("--begin", nargs="+", type=float, default=[0.0], metavar="S", help="of the playback (0)")
     add("--black", default="0:0", metavar="S:S", help="begin and end of black images")
+    add("--blur", type=float, default=0.0, metavar="MS", help="time of an exposure (0)")
     add("--picture", type=Path, metavar="FILE", help="draw the error of the last row there")
     args = parser.parse_args()
     first, last = map(float, args.black.split(":"))
@@ -166,9 +209,10 @@ def main() -> None:
         recording = dataset.Dataset(dataset.find(name))
         for system in args.systems:
             for begin in args.begin:
-                played = Played(recording, system, begin, (first, last))
+                played = Played(recording, system, begin, (first, last), 1e-3 * args.blur)
                 label = name + (f" from {begin:g} s" if begin else "")
                 label += f", black {args.black} s" if last > first else ""
+                label += f", exposed for {args.blur:g} ms" if args.blur else ""
                 print(row(label, recording, played, system), flush=True)
     if args.picture:
         plot_style.load()

@@ -4,10 +4,14 @@
     python benchmarks/bench_web.py --only sticks --seconds 20
 
 Chromium draws without a graphics card on the same cores as the simulation. The level of detail and
-the render scale follow the machine, and are written beside the frames.
+the render scale follow the machine, and are written beside the frames. Processor time is that of
+all processes of the browser, for each picture, and that of simulation and server, for each
+simulated second; a busy machine measures the same, hence also how many cores 30 frames a second at
+real time need.
 """
 
 import argparse
+import contextlib
 import json
 import statistics
 import subprocess
@@ -18,6 +22,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import results
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
@@ -32,7 +37,8 @@ from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_web.station import Station
 
-SIZES = ((9, 960, 540), (100, 640, 360))
+SIZES = ((9, 1440, 900), (9, 960, 540), (100, 640, 360))
+BOUND = 30.0  # frames a second, with nine vehicles at 1440 x 900
 VIEWERS = 9
 # As in PX4, STABILIZED takes the latest stick each 4 ms, ALTCTL each 8 ms, in its loop of height.
 MODES = ("STABILIZED", "ALTCTL")
@@ -43,9 +49,11 @@ PAD = """(() => { window.gamepad = { id: 'bench', connected: true, mapping: 'sta
     navigator.getGamepads = () => [window.gamepad]; })()"""
 AIRBORNE = """[...Array(station.frame.n).keys()]
     .filter((i) => station.frame.get(i, 'pos', 2) > 1).length"""
-COUNT = """(seconds) => new Promise((done) => { let n = 0; const begin = performance.now();
-    const next = (now) => { n++; if (now - begin < 1000 * seconds) requestAnimationFrame(next);
-        else done(1000 * (n - 1) / (now - begin)); }; requestAnimationFrame(next); })"""
+# Pictures that the page has drawn, not those that the browser would have shown.
+COUNT = """(seconds) => new Promise((done) => { const drawn = station.renderer.info.render;
+    const begin = performance.now(), before = drawn.frame;
+    setTimeout(() => done(1000 * (drawn.frame - before) / (performance.now() - begin)),
+        1000 * seconds); })"""
 
 
 def up(page):
@@ -55,13 +63,58 @@ def up(page):
         "[...Array(station.frame.n).keys()].every((i) => station.frame.get(i, 'ready'))",
         240.0,
     )
-    page.evaluate("station.takeOff()")
+    page.evaluate("station.chooseAll(); station.takeOff()")
     browser.until(page, "station.frame.get(0, 'pos', 2) > 3", 240.0)
+
+
+class Cost:
+    """Processor time of the browser for each picture, of the simulation for each simulated second.
+
+    Attributes:
+        factor: Simulated over wall time.
+    """
+
+    def __init__(self, running):
+        """Begins to measure."""
+        self._running, self._begin = running, self._now()
+
+    def _now(self):
+        own = psutil.Process()
+        simulation = processor_s(psutil.Process(self._running.process.pid))
+        browser_s = processor_s(own) - simulation - sum(own.cpu_times()[:2])
+        t_s = self._running.control.request("status")["t_us"] * 1e-6
+        return np.array([browser_s, simulation, t_s, time.monotonic()])
+
+    def end(self, pictures):
+        """Ends after so many pictures."""
+        browser_s, simulation_s, simulated, wall = self._now() - self._begin
+        self.picture_s, self.second_s = browser_s / pictures, simulation_s / simulated
+        self.factor = simulated / wall
+
+    def cores(self, rate):
+        """Cores for so many pictures a second beside a simulation at real time."""
+        return rate * self.picture_s + self.second_s
+
+    def __str__(self):
+        return (
+            f"{1e3 * self.picture_s:.1f} ms of processor time a picture, {self.second_s:.2f} s a "
+            f"simulated second: {BOUND:.0f} frames/s at real time need "
+            f"{self.cores(BOUND):.2f} cores"
+        )
+
+
+def processor_s(process):
+    """Processor time of a process and of all that it has started [s]."""
+    total = 0.0
+    for each in [process, *process.children(recursive=True)]:
+        with contextlib.suppress(psutil.Error):
+            total += sum(each.cpu_times()[:2])
+    return total
 
 
 def frames(seconds):
     """Rows of frames/s and of the time until the page is ready."""
-    drawn, ready, work = [], [], results.Work()
+    drawn, ready, costs, factors, work = [], [], [], [], results.Work()
     for n, width, height in SIZES:
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -72,17 +125,20 @@ def frames(seconds):
             ready.append(float(page.evaluate("document.body.dataset.ready")))
             up(page)
             page.wait_for_timeout(15_000)  # scale and detail settle
+            cost = Cost(running)
             rate = page.evaluate(COUNT, seconds)
+            cost.end(rate * seconds)
             work.count("frames drawn", rate * seconds, seconds)
             work.count("vehicles airborne", page.evaluate(AIRBORNE), n)
             scale, level = page.evaluate("[station.pace.scale, station.pace.level]")
-            factor = running.control.request("status")["real_time_factor_now"]
             print(
                 f"{n} vehicles, {width}x{height}: {rate:.1f} frames/s at scale {scale:.2f}, "
-                f"level {level}, simulation {factor:.2f} x; ready in {ready[-1]:.0f} ms; "
-                f"{errors}",
+                f"level {level}, simulation {cost.factor:.2f} x; ready in {ready[-1]:.0f} ms; "
+                f"{cost}; {errors}",
                 flush=True,
             )
+            costs.append(({"n": n, "width": width}, round(cost.cores(BOUND), 2), "cores"))
+            factors.append(({"n": n, "width": width}, round(cost.factor, 2), "x"))
             drawn.append(
                 (
                     {
@@ -97,6 +153,8 @@ def frames(seconds):
                 )
             )
     results.replace("web_frames_per_s", drawn, work)
+    results.replace("web_factor_beside_frames", factors, work)
+    results.replace("web_cores_at_30_frames_per_s", costs, work)
     results.replace("web_ready_ms", [({}, round(statistics.median(ready)), "ms")], work)
 
 
@@ -199,11 +257,12 @@ def pilot(url, mode, seconds):
 def _moves(page, mode, seconds):
     page.evaluate("station.pace.choose('0')")
     up(page)
-    page.evaluate("station.order('goto', { x: 0, y: 0, z: 40 })")
+    page.evaluate("station.order('goto', { x: 0, y: 0, z: 40 }); station.panels.show('sticks')")
     browser.until(page, "station.frame.get(0, 'pos', 2) > 30")
-    page.evaluate("document.getElementById('fly').click()")
     frame = browser.gamepad_frame(page)
     frame.evaluate(PAD)
+    browser.until(page, "station.panel.sticks.framed")
+    page.evaluate("document.getElementById('fly').click()")
     frame.evaluate("gamepad.buttons[4].pressed = true")
     page.wait_for_timeout(500)
     page.evaluate(f"station.order('mode', {{ mode: '{mode}' }})")

@@ -41,7 +41,7 @@ def take(page, folder):
     page.fill("#o-speed", "5")
     page.click("#start")
     browser.until(page, "document.querySelector('.job .running')", LIMIT_S)
-    browser.until(page, "document.querySelector('.job pre').textContent.includes('viewers')")
+    browser.until(page, "!document.querySelector('.job a.open').hidden")
     browser.until(page, "document.querySelector('.job .quiet').textContent.includes('simulated')")
     shoot(page, folder / "running.png")
     browser.until(page, "document.querySelector('.job .ended, .job .failed')", LIMIT_S)

@@ -30,7 +30,7 @@ def tab(name):
 THEME = "document.getElementById('theme').click();"
 # Name of each picture, and what is done before it.
 PICTURES = {
-    "orbit": "station.goTo(10, 6)",
+    "orbit": "station.chooseAll(); station.goTo(10, 6)",
     "chase": view("chase") + "station.goTo(4, 4); station.choose(4);",
     "fpv": view("fpv"),
     "top": view("top") + tab("map") + "station.chooseAll(); station.goTo(8, 2);",
@@ -108,7 +108,7 @@ def race(scratch, folder):
 def take(page, folder):
     page.evaluate("station.pace.choose('2')")
     browser.until(page, READY)
-    page.click("#takeoff")
+    page.evaluate("station.chooseAll(); station.takeOff()")
     browser.until(page, "station.frame.get(0, 'pos', 2) > 4.5")
     for name, before in PICTURES.items():
         page.evaluate(before)

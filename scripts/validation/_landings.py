@@ -133,12 +133,23 @@ ROVER, BOAT = partial(on_deck, "rover_marker"), partial(on_deck, "boat_marker")
 NIGHT = {"rendering": "realistic", "time_of_day": "01:00"}
 RAIN = {"rendering": "realistic", "time_of_day": "12:00", "weather": "rain=10"}
 SEA = {"waves": "height=0.3 period=3 direction=60 start=15"}
+ROUGH = {"waves": "height=0.3 period=3 direction=60"}  # from the start: the deck rocks at first
 GUSTS = {"wind": "dryden=5"}
 ROWS = (
     Row("pad", "pad, by day", on_pad, 0.10, 1.0),
     Row("rover", "rover at 1 m/s, by day", ROVER, 0.15, 1.0),
     Row("boat", "boat at 1 m/s, waves of 0.3 m", BOAT, 0.15, 0.9, SEA),
     Row("pad_px4", "pad, by real PX4", on_pad, 0.10, 1.0, {"autopilot": "px4"}, 10, "PX4_BUILD"),
+    Row(
+        "pad_px4_slow",
+        "pad, by real PX4, slower",
+        on_pad,
+        0.10,
+        1.0,
+        {"autopilot": "px4", "params": str(Path(__file__).with_name("landing_px4.param"))},
+        10,
+        "PX4_BUILD",
+    ),
     Row("nothing", "no pad: search, then down", on_nothing, 1.0, 1.0, most=3),
     Row(
         "nothing_px4",
@@ -151,6 +162,7 @@ ROWS = (
         "PX4_BUILD",
     ),
     Row("boat_still", "boat at 1 m/s, still water", BOAT, 0.15, 1.0),
+    Row("boat_start", "boat, waves from the start", BOAT, 0.15, 0.9, ROUGH, most=10),
     Row("boat_night", "boat, waves, by night", BOAT, 0.15, 0.9, SEA | NIGHT),
     Row("pad_night", "pad, by night", on_pad, 0.10, 1.0, NIGHT),
     Row("pad_rain", "pad, rain of 10 mm/h", on_pad, 0.10, 1.0, RAIN),

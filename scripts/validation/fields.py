@@ -17,6 +17,7 @@ from xtdrone_guidance.agents import GuidanceAgent, TrajectoryAgent
 from xtdrone_guidance.minimum_snap import Limits, MinimumSnap
 from xtdrone_guidance.paths import SplinePath
 
+CAPTURE = {"pose_source": "motion_capture"}
 INDI = {"velocity_control": "indi", "rate_control": "indi"}
 PLANE_BOUND, BOUND = 1.0, 0.15  # RMS of the distance across the path [m]
 NEAR = 0.5  # a multirotor this near to its path has come to it [m]
@@ -113,36 +114,47 @@ def planes(page, folder):
     return points, rows
 
 
+def lap(path, **scenario):
+    """Flies the iris along a closed path; returns the RMS by the estimate and the true one [m]."""
+    events = []
+    agent = Guided(
+        1,
+        path=path,
+        closed=True,
+        on_event=lambda t_us, name, **values: events.append((name, values)),
+    )
+    rows = flown(agent, vehicles="iris", wind="5,0,0", **INDI, **scenario)
+    points = np.array(dict(events)["path"]["points"])
+    away = np.linalg.norm(offsets(SplinePath(points, True), rows[:, 1:4]), axis=1)
+    true = float(np.sqrt((away[len(away) // 4 :] ** 2).mean()))
+    return dict(events)["path_over"]["rms_m"], true
+
+
 def multirotors(page, folder):
     """The iris on a circle and a spline in wind."""
     page.add(
         "## A multirotor in wind",
         "",
         "`iris`, up to 3 m/s, wind 5 m/s, INDI, estimated state: RMS of the distance from the path "
-        "by the estimate, and of the true one, whose part is the receiver's error [m].",
+        "by the estimate, and of the true one. *Motion capture*: the filter fuses the pose of one, "
+        "with its noise (`--pose_source motion_capture`). With RTK GPS the receiver itself is off "
+        "by 0.2 m, which no controller sees: it limits the true distance, so that the bound there "
+        "is one by the estimate.",
     )
-    page.table("path", "by the estimate", "true", "bound by the estimate", "holds")
+    page.table("path", "position", "by the estimate", "true", "bound", "holds")
     spline = write(folder, CORNERS)
     for name, path in (("circle of 2 m", "circle"), ("closed spline through 5 points", spline)):
-        events = []
-        agent = Guided(
-            1,
-            path=path,
-            closed=True,
-            on_event=lambda t_us, name, **values: events.append((name, values)),
-        )
-        rows = flown(agent, vehicles="iris", wind="5,0,0", **INDI)
-        points = np.array(dict(events)["path"]["points"])
-        away = np.linalg.norm(offsets(SplinePath(points, True), rows[:, 1:4]), axis=1)
-        true = float(np.sqrt((away[len(away) // 4 :] ** 2).mean()))
-        rms = dict(events)["path_over"]["rms_m"]
-        page.row(
-            name,
-            f"{rms:.3f}",
-            f"{true:.3f}",
-            f"{BOUND:g}",
-            page.holds(f"iris, {name}: {rms:.3f} m", rms <= BOUND),
-        )
+        for source, options in (("RTK GPS", {}), ("motion capture", CAPTURE)):
+            estimated, true = lap(path, **options)
+            judged = true if options else estimated
+            page.row(
+                name,
+                source,
+                f"{estimated:.3f}",
+                f"{true:.3f}",
+                f"{BOUND:g}{' true' if options else ' by the estimate'}",
+                page.holds(f"iris, {name}, {source}: {judged:.3f} m", judged <= BOUND),
+            )
     page.add("")
 
 

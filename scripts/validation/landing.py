@@ -80,10 +80,11 @@ def write(landings: Sequence[Landing]) -> int:
         "by AUTO.PRECLAND, or follows a rover or boat in OFFBOARD, lands on it and is carried on. "
         "An error is the true horizontal distance of the vehicle from the middle of the marker at "
         "the end. Waves: significant height 0.3 m, peak period 3 s, JONSWAP, under a boat of "
-        "1.35 m, from 15 s on: from a deck that rocked before, one of three multirotors flew away, "
-        "since it had taken that motion for errors of its gyroscopes. Gusts: turbulence of "
+        "1.35 m, from 15 s on, and in one row from the start, so that the multirotor wakes on a "
+        "deck that rocks. Gusts: turbulence of "
         "`dryden=5`; there the table only tells. By real PX4: v1.15.4 in lockstep, LANDING_TARGET "
-        "from the same camera, with PX4_BUILD. Where there is no pad, the distance is that from "
+        "from the same camera, with PX4_BUILD; `slower` is with PLD_HACC_RAD 0.1, MPC_LAND_SPEED "
+        "0.6 and MPC_XY_P 1.5. Where there is no pad, the distance is that from "
         "the place where it was looked for: both climb to PLD_SRCH_ALT (10 m), wait for "
         "PLD_SRCH_TOUT (10 s) and land where they are.",
     )

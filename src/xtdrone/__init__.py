@@ -64,6 +64,7 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
     from .compose.multirotor import Multirotor as Multirotor
     from .compose.part import Part as Part
     from .compose.rotors import (
+        ModelledThrust as ModelledThrust,
         PropellerThrust as PropellerThrust,
         QuadraticThrust as QuadraticThrust,
         Rotor as Rotor,
@@ -124,6 +125,7 @@ _EXPORTS = {
     "MellingerGains": "xtdrone.backends.mellinger:MellingerGains",
     "Mesh": "xtdrone.compose.solids:Mesh",
     "Mode": "xtdrone_core.modes:Mode",
+    "ModelledThrust": "xtdrone.compose.rotors:ModelledThrust",
     "Mounting": "xtdrone_batch.rays.sensor:Mounting",
     "Multirotor": "xtdrone.compose.multirotor:Multirotor",
     "Observer": "xtdrone_core.contracts:Observer",
@@ -193,6 +195,7 @@ __all__ = [
     "MellingerGains",
     "Mesh",
     "Mode",
+    "ModelledThrust",
     "Mounting",
     "Multirotor",
     "Observer",

@@ -26,6 +26,7 @@ from xtdrone_core.runs.snapshot import Memory, Rows, put, regrouped
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
+    HALF_WINGED,
     MULTICOPTER,
     STANDARD_VTOL,
     TAILSITTER,
@@ -84,6 +85,7 @@ from .state.outbox import WARNING, Outbox
 from .state.readings import Readings
 from .state.vehicle_status import (
     describe_bodies,
+    describe_half_wings,
     describe_lost_rotors,
     new_status,
     thrust_normalised,
@@ -121,6 +123,7 @@ def _mav_types(fleet: FleetModel, status: np.ndarray) -> np.ndarray:
         [
             vtol_type == STANDARD_VTOL,
             vtol_type == TAILSITTER,
+            vtol_type == HALF_WINGED,
             vtol_type == TILTROTOR,
             vehicle_type == MULTICOPTER,
             vehicle_type == FIXED_WING,
@@ -129,6 +132,7 @@ def _mav_types(fleet: FleetModel, status: np.ndarray) -> np.ndarray:
         [
             MAV_TYPE_VTOL_FIXEDROTOR,
             mavlink.MAV_TYPE_VTOL_QUADROTOR,
+            mavlink.MAV_TYPE_VTOL_DUOROTOR,
             mavlink.MAV_TYPE_VTOL_TILTROTOR,
             rotors,
             mavlink.MAV_TYPE_FIXED_WING,
@@ -224,6 +228,9 @@ class EmbeddedAutopilot(
         self.outbox = Outbox(n, self.clock, on_text)
         self.status = new_status(n)
         describe_bodies(self.status, fleet)
+        parts = classes or interfaces.classes()
+        if interfaces.fly_half_wings(parts):
+            describe_half_wings(self.status, fleet)
         self.parameters = ParameterStore(n, self.status["vehicle_type"], self.status["vtol_type"])
         self._constraints = Constraints(self.parameters, self.outbox)
         # One for each vehicle, where it saves its parameters.
@@ -232,7 +239,7 @@ class EmbeddedAutopilot(
         self.parameters.values["MAV_SYS_ID"] = [ports.system_id(i) for i in range(n)]
         self.parameters.values["MAV_TYPE"] = _mav_types(fleet, self.status)
         self.battery = Battery(fleet, self.parameters)
-        self._make_loops(fleet, magnetic_field, classes or interfaces.classes())
+        self._make_loops(fleet, magnetic_field, parts)
         self.mount = Mount(fleet, self.estimator, self.clock)
         self.gimbals = GimbalManager(self.mount, self.clock)
         self._make_navigation(fleet)
@@ -689,7 +696,7 @@ class EmbeddedAutopilot(
 
     def aim_camera(self, i: int, position: np.ndarray | None) -> None:
         """Makes the camera mount of vehicle i look at a place; see AimsCameras."""
-        self.mount.look_at(i, position)
+        self.gimbals.aim(i, int(self.parameters.get(i, "MAV_SYS_ID")), position)
 
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Takes an externally measured pose, with the simulated time of the measurement.

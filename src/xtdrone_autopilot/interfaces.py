@@ -5,7 +5,7 @@ example. Every part serves the whole fleet. World ENU, body FLU, SI units,
 quaternions xyzw (body to world).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -168,6 +168,15 @@ class Estimator(Memory):
             quat: (4,) xyzw, body to world.
         """
 
+    def fuse_velocity(self, i: int, vel: np.ndarray, variance: np.ndarray) -> None:
+        """Takes a velocity of vehicle i over ground, after the step that it follows.
+
+        Args:
+            i: The vehicle.
+            vel: (2,) east and north [m/s].
+            variance: (2,) [m^2/s^2].
+        """
+
     def why_not_ready(self, i: int) -> str:
         """Why vehicle i is not ready, for its user; empty where it is ready."""
         return "" if self.ready[i] else "it has not settled yet"
@@ -232,6 +241,9 @@ class ControlLoop(Protocol):
     The loops of position and velocity step every 8 ms, those of attitude and rates and the mixer
     every 4 ms. Where sp_kind is another, a loop leaves everything as it is: in a fleet of which
     some vehicles were reset, not all fly their trajectory at the same steps.
+
+    A loop of velocity or rates whose class says FLIES_HALF_WINGS = True flies tail-sitters on half
+    wings at all speeds: where both do, they change to fixed-wing flight as VTOLs.
 
     So that a flight can be reset, saved and loaded, a loop inherits from
     xtdrone_core.runs.snapshot.Memory and lists its state variables, rows (N, ...), in MEMORY.
@@ -331,6 +343,14 @@ def classes(**names: str) -> dict:
             f"estimator '{names['estimator']}' has no step(): see xtdrone_autopilot.interfaces"
         )
     return found
+
+
+def fly_half_wings(parts: Mapping[str, type]) -> bool:
+    """Whether the control loops among these parts fly half wings at all speeds, and so as VTOLs."""
+    return all(
+        getattr(parts[part], "FLIES_HALF_WINGS", False)
+        for part in ("velocity_control", "rate_control")
+    )
 
 
 def build(part: str, kind: type, *args: Any) -> Any:  # as the protocol of the part says

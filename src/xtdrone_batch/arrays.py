@@ -51,6 +51,7 @@ class Records(NamedTuple):
     tyre: np.ndarray  # (V, T)
     hull: np.ndarray  # (V, H)
     effects: np.ndarray  # (V,)
+    propellers: np.ndarray  # (P,) numbers of all propellers
     base: np.ndarray  # (V,) BASE
     point: np.ndarray  # (V, P) of contacts.POINT
     mesh_first: np.ndarray  # see meshes.MeshTables

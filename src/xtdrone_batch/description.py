@@ -130,8 +130,8 @@ def repeated(arrays: _Arrays, times: int, shared: tuple[str, ...] = ()) -> _Arra
 
 
 def repeated_records(records: Records, times: int) -> Records:
-    """Returns the records of several environments; meshes are shared."""
-    return repeated(records, times, MeshTables._fields)
+    """Returns the records of several environments; meshes and propellers are shared."""
+    return repeated(records, times, (*MeshTables._fields, "propellers"))
 
 
 def types_of(model: FleetModel) -> tuple[tuple[int, np.ndarray], ...]:
@@ -165,6 +165,7 @@ def records_of(model: FleetModel, meshes: Sequence[TriangleMesh]) -> Records:
         model.tyre,
         model.hull,
         model.effects,
+        model.propellers,
         base,
         padded,
         *mesh_tables(meshes),

@@ -26,7 +26,7 @@ from importlib import metadata
 from typing import Any, NoReturn, TypeAlias
 
 from . import registry
-from .errors import XtdroneError, one_line, unknown_name
+from .errors import INTERRUPTED, XtdroneError, one_line, unknown_name
 
 Subparsers: TypeAlias = Any  # what add_subparsers() returns; argparse has no public name for it
 GROUP = "xtdrone.commands"
@@ -135,7 +135,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"xtdrone: {error}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
-        return 130
+        print("xtdrone: stopped by you", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:  # the reader of the output has closed the pipe
         _end_output()
         return 0

@@ -12,6 +12,7 @@ from pathlib import Path
 
 # Exit status of a flight, where it is not 0.
 CRASHED = 3  # a vehicle has crashed
+INTERRUPTED = 130  # by Ctrl-C, as shells count it
 MISSED = 4  # none has, but the Agent reached less than it was asked for
 _SHOWN = 160  # characters of a given value in a message
 _ALIKE = 0.4  # likeness of names that begin alike, from 0 to 1

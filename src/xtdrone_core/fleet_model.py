@@ -78,6 +78,9 @@ def actuator_dtype(real: Real = np.float64, kinds: tuple[type[Actuator], ...] = 
         for name, hint in _numbers(kind):
             fields.setdefault(name, _scalar(hint, real))
     fields["power_constant"] = (real,)  # shaft power / speed^3 of a rotor [W s^3]
+    fields["propeller_at"] = (
+        "i8",
+    )  # where its propeller begins in FleetModel.propellers; -1: none
     return np.dtype([(name, *form) for name, form in fields.items()], align=True)
 
 
@@ -141,6 +144,7 @@ class FleetModel:
     hull: np.ndarray  # (N, H) hull_dtype
     effects: np.ndarray  # (N,) effects_dtype
     battery: np.ndarray  # (N,) battery_dtype
+    propellers: np.ndarray  # (P,) numbers of all propellers, see xtdrone_dynamics.propellers.layout
     kinds: tuple[type[Actuator], ...] = KINDS  # kinds of actuators, own ones last
 
     @classmethod
@@ -173,6 +177,8 @@ class FleetModel:
             np.zeros(n, dtype=form(dtype)) for form in (vehicle_dtype, effects_dtype, battery_dtype)
         )
         body["parent"] = body["joint"] = -1
+        actuator["propeller_at"] = -1
+        shelf = _Shelf()
         made: dict[int, int] = {}  # a vehicle to the row that has its records already
         tables = (whole, body, joint, actuator, wing, half_wing, tyre, hull, effects, battery)
         for i, vehicle in enumerate(vehicles):
@@ -192,6 +198,7 @@ class FleetModel:
                 actuator[i, k]["kind"] = 1 + kinds.index(type(driven))
                 if isinstance(driven, Rotor):
                     actuator[i, k]["power_constant"] = _power_constant(vehicle, driven)
+                    actuator[i, k]["propeller_at"] = shelf.place(vehicle, driven)
             for records, parts in (
                 (wing, vehicle.wings),
                 (half_wing, vehicle.half_wings),
@@ -215,6 +222,7 @@ class FleetModel:
             hull,
             effects,
             battery,
+            np.array(shelf.numbers or [0.0], dtype=dtype),
             kinds,
         )
 
@@ -232,6 +240,24 @@ class FleetModel:
     def rotor_mask(self) -> np.ndarray:
         """(N, A) bool, which actuators are rotors."""
         return self.actuator["kind"] == ROTOR
+
+
+class _Shelf:
+    """The numbers of all propellers of a fleet, each once."""
+
+    def __init__(self) -> None:
+        self.numbers: list[float] = []
+        self._places: dict[tuple[float, ...], int] = {}
+
+    def place(self, vehicle: Vehicle, rotor: Rotor) -> int:
+        """Returns where the numbers of a rotor's propeller begin; -1 without one."""
+        if not rotor.propeller:
+            return -1
+        numbers = vehicle.propellers[rotor.propeller]
+        if numbers not in self._places:
+            self._places[numbers] = len(self.numbers)
+            self.numbers += numbers
+        return self._places[numbers]
 
 
 def packed(matrix: Matrix) -> tuple[float, ...]:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import outputs
+from . import outputs, plot_data, plot_look
 from .errors import XtdroneError, shown
 from .files import FileError
+from .plot_look import LINES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,14 +40,8 @@ FOLLOWERS = (
     "#50008c",
 )
 CROWD = "#5b7a9d"  # followers of a fleet in which colours no longer tell them apart
-_LINES = (
-    "-",
-    (0, (5, 2)),
-    (0, (1, 1.5)),
-    (0, (5, 2, 1, 2)),
-)  # line styles of further vehicles of one colour
-MAX_COLOURED = 1 + len(FOLLOWERS) * len(_LINES)  # vehicles that have a line of their own
-SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe, Ito
+SERIES = plot_look.SERIES
+MAX_COLOURED = 1 + len(FOLLOWERS) * len(LINES)  # vehicles that have a line of their own
 BEHIND, FLOWN, MARKS = 1.5, 3.0, 4.0  # zorder: plans and limits, what was flown, marks on it
 
 # Where a value comes from.
@@ -100,27 +95,7 @@ SLOT: dict[str, Any] = {
 
 _DPI = 110
 _MAX_ROWS = 24  # entries in one column of a legend
-_RC = {
-    "font.size": 9.5,
-    "axes.labelsize": 9.5,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
-    "legend.fontsize": 8.5,
-    "figure.titlesize": 11.5,
-    "axes.edgecolor": "#555555",
-    "axes.linewidth": 0.8,
-    "xtick.color": "#333333",
-    "ytick.color": "#333333",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.7,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 4.5,
-    "axes.formatter.useoffset": False,
-}
+_MARK_PT, _SLANT = 7.5, 28.0  # letters of an event's name [pt], and their slope [deg]
 
 
 def load() -> None:
@@ -129,19 +104,23 @@ def load() -> None:
     import matplotlib.figure  # noqa: F401
 
 
-def figure(width: float = 10.0, height: float = 6.0, heading: str = "") -> "Figure":
+def figure(
+    width: float = 10.0, height: float = 6.0, heading: str = "", wide: bool = False
+) -> "Figure":
     """An empty figure in this style.
 
     Args:
-        width, height: Its size [inch].
+        width, height: Its size on a screen [inch].
         heading: Heading of the whole figure; panels have titles of their own.
+        wide: Whether it has panels side by side, and on paper both columns of a page.
     """
     import matplotlib as mpl
     from cycler import cycler
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    style = {**_RC, "axes.prop_cycle": cycler(color=SERIES)}
+    look = plot_look.current()
+    style = {**look.rc, "axes.prop_cycle": cycler(color=look.series)}
 
     class Styled(Figure):
         """Applies the style to what is made in it, and changes no setting of the process."""
@@ -150,11 +129,11 @@ def figure(width: float = 10.0, height: float = 6.0, heading: str = "") -> "Figu
             with mpl.rc_context(style):  # type: ignore[arg-type]
                 return super().add_subplot(*args, **kwargs)
 
-    made = Styled(figsize=(width, height), layout="constrained")
+    made = Styled(figsize=look.size(width, height, wide), layout="constrained")
     FigureCanvasAgg(made)
-    if heading:
+    if heading and not look.paper:
         made.suptitle(
-            heading, fontsize=_RC["figure.titlesize"], fontweight="bold", parse_math=False
+            heading, fontsize=look.rc["figure.titlesize"], fontweight="bold", parse_math=False
         )  # a run may be called anything
     return made
 
@@ -164,8 +143,10 @@ def vehicle(index: int, n: int = 1) -> dict[str, Any]:
 
     Args:
         index: Index of the vehicle; 0 is the leader.
-        n: Vehicles in the figure; beyond MAX_COLOURED all followers look alike.
+        n: Vehicles in the figure; where not all are distinct(n), the followers look alike.
     """
+    if plot_look.current().paper:
+        return _on_paper(index, n)
     if index == 0:
         return {"color": LEADER, "lw": 1.9 if n > 1 else 1.4, "ls": "-", "zorder": FLOWN + 0.5}
     if n > MAX_COLOURED:
@@ -174,9 +155,28 @@ def vehicle(index: int, n: int = 1) -> dict[str, Any]:
     return {
         "color": FOLLOWERS[place],
         "lw": 1.2 if n <= 12 else 0.9,
-        "ls": _LINES[turn % len(_LINES)],
+        "ls": LINES[turn % len(LINES)],
         "zorder": FLOWN,
     }
+
+
+def _on_paper(index: int, n: int) -> dict[str, Any]:
+    """As vehicle(), with lines that differ in grey, too."""
+    if index == 0:
+        return {"color": "#000000", "lw": 1.3 if n > 1 else 1.0, "ls": "-", "zorder": FLOWN + 0.5}
+    if not distinct(n):
+        return {"color": CROWD, "lw": 0.5, "ls": "-", "alpha": 0.6, "zorder": FLOWN}
+    return {"color": series(index), "lw": 1.0, "ls": dashes(index), "zorder": FLOWN}
+
+
+def distinct(n: int) -> bool:
+    """Whether each of n vehicles has a line of its own in the look of now."""
+    return n <= plot_look.current().vehicles
+
+
+def dashes(index: int) -> Any:  # Matplotlib's line styles are texts or tuples
+    """Line style of the index-th of several curves: on paper they differ by it as well."""
+    return LINES[index % len(LINES)] if plot_look.current().paper else "-"
 
 
 def rgba(colour: str) -> tuple[float, float, float, float]:
@@ -192,7 +192,8 @@ def vehicle_color(index: int, n: int = 1) -> str:
 
 def series(index: int) -> str:
     """Colour of the index-th of several curves that are no vehicles: systems, axes, runs."""
-    return SERIES[index % len(SERIES)]
+    colours = plot_look.current().series
+    return colours[index % len(colours)]
 
 
 def panels(
@@ -213,7 +214,7 @@ def panels(
 def title_panels(on: "Figure") -> None:
     """Gives each panel a title: its own, else the quantity of a label such as `speed [m/s]`.
 
-    The unit stays at the axis. Panels with equal axes are maps.
+    The unit stays at the axis. Panels with equal axes are maps, which have a title already.
     """
     for axes in on.axes:
         quantity, bracket, unit = axes.get_ylabel().partition(" [")
@@ -222,7 +223,7 @@ def title_panels(on: "Figure") -> None:
             axes.set_title("")
             title(axes, own)
         elif axes.get_aspect() != "auto":
-            title(axes, "from above")
+            title(axes, axes.get_title(loc="left") or "from above")
         elif bracket and not axes.get_title(loc="left"):
             title(axes, quantity)
             axes.set_ylabel(f"[{unit}")
@@ -236,7 +237,8 @@ def title(axes: "Axes", text: str, pad: float | None = None) -> None:
         text: The title.
         pad: Distance to the panel [pt]; None: the usual.
     """
-    axes.set_title(text, loc="left", fontsize=10, fontweight="bold", pad=pad)
+    size = plot_look.current().title_size
+    axes.set_title(text, loc="left", fontsize=size, fontweight="bold", pad=pad)
 
 
 def time_axes(
@@ -257,11 +259,18 @@ def time_axes(
     """
     grid = on.add_gridspec(len(labels), 1) if cell is None else cell.subgridspec(len(labels), 1)
     rows: list[Axes] = []
+    if plot_look.current().paper:  # quantity and unit stand at the axis, for which there is room
+        whole = [label.startswith("[") for label in labels[: len(titles)]]
+        labels = [
+            f"{titles[k]} {label}" if k < len(whole) and whole[k] else label
+            for k, label in enumerate(labels)
+        ]
+        titles = [("" if own else name) for name, own in zip(titles, whole, strict=True)]
     for k, label in enumerate(labels):
         row = on.add_subplot(grid[k, 0], sharex=rows[0] if rows else None)
         row.set_ylabel(label)
         row.tick_params(labelbottom=k == len(labels) - 1)
-        if k < len(titles):
+        if k < len(titles) and titles[k]:
             title(row, titles[k])
         rows.append(row)
     rows[-1].set_xlabel(xlabel)
@@ -349,8 +358,10 @@ def legend(
             handles.setdefault(label, handle)
     if not handles:
         return
+    look = plot_look.current()
+    below = below or look.paper
     how: dict[str, Any] = {
-        "fontsize": _RC["legend.fontsize"],
+        "fontsize": look.rc["legend.fontsize"],
         "frameon": False,
         "handlelength": 2.4,
     }
@@ -381,40 +392,47 @@ def legend(
 def mark_events(
     rows: Sequence[Any],  # Axes, whose figure Matplotlib calls optional
     marks: Sequence[tuple[float, str]],
-) -> None:
+) -> float:
     """Marks events on time axes: a line through all panels, its name above the first.
 
-    Names that would overlap an earlier one are left out, their lines are not.
+    An event whose name would overlap an earlier one is left out; on paper all are.
 
     Args:
         rows: Panels with one time axis, whose limits are set.
         marks: Times [s] and names.
+
+    Returns:
+        The height that the names take above the first panel [pt].
     """
+    if plot_look.current().paper:
+        return 0.0
     begin, end = rows[0].get_xlim()
     width = rows[0].get_figure().get_figwidth()
     free = begin
+    height = 0.0
     named: dict[float, str] = {}
     for t, name in sorted(marks):
         named[t] = f"{named[t]}, {name}" if t in named else name
     for t, name in named.items():
-        if not begin <= t <= end:
+        if not free <= t <= end:
             continue
         for row in rows:
             row.axvline(t, **EVENT)
-        if t >= free:
-            rows[0].annotate(
-                shown(name),
-                (t, 1.0),
-                xycoords=("data", "axes fraction"),
-                xytext=(1, 2),
-                textcoords="offset points",
-                rotation=28,
-                fontsize=7.5,
-                color="#555555",
-                annotation_clip=False,
-                parse_math=False,
-            )
-            free = t + (end - begin) * 0.25 / width
+        rows[0].annotate(
+            shown(name),
+            (t, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(1, 2),
+            textcoords="offset points",
+            rotation=_SLANT,
+            fontsize=_MARK_PT,
+            color="#555555",
+            annotation_clip=False,
+            parse_math=False,
+        )
+        free = t + (end - begin) * 0.25 / width
+        height = max(height, len(shown(name)) * 0.5 * _MARK_PT * float(np.sin(np.radians(_SLANT))))
+    return height + 10.0 if height else 0.0
 
 
 def save(
@@ -422,13 +440,19 @@ def save(
 ) -> Path:
     """Saves a figure under a name that ends in .png, .pdf or .svg; returns its path.
 
+    For a paper it is a PDF whatever the name, with its fonts, and its data are beside it as CSV.
+
     Raises:
         XtdroneError: It cannot be written, or somebody else's file is there.
     """
     import matplotlib as mpl
 
+    if plot_look.current().paper:
+        path = Path(path).with_suffix(".pdf")
+        plot_data.save(made, path.with_suffix(".csv"), error)
     path = outputs.picture(path, error)
-    with mpl.rc_context({"svg.hashsalt": outputs.MARK}):  # the same names at each repetition
+    # The same names at each repetition; fonts as outlines that can be edited.
+    with mpl.rc_context({"svg.hashsalt": outputs.MARK, "pdf.fonttype": 42}):
         outputs.save_figure(made, path, dpi, error)
     return path
 

@@ -84,6 +84,7 @@ class Rotor(Actuator):
     max_rot_velocity: float  # [rad/s]
     max_relative_airspeed: float = 0.0  # along the axis, without thrust from here on [m/s]; 0: none
     bidirectional: bool = False  # turns both ways; commands are -1..1
+    propeller: str = ""  # among the vehicle's propellers, in place of (3)-(6); "": those
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,6 +286,7 @@ class Vehicle:
     shapes: tuple[Any, ...] = ()  # collisions and visuals, each in the frame of its body
     effects: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)  # by name
     battery: Pack | None = None  # None: the flight stack simulates one, as PX4 does
+    propellers: dict[str, tuple[float, ...]] = field(default_factory=dict)  # numbers by name
     remarks: tuple[str, ...] = ()  # a line for each thing of the file that is left out or changed
 
     @property

@@ -5,6 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from xtdrone_core import plot_look
 from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import run_folder
@@ -112,6 +113,7 @@ def _add_report(actions: Subparsers) -> None:
         choices=list(SOURCES),
         help="source of the motion (the first that the run has)",
     )
+    plot_look.add_argument(report)
     report.set_defaults(run=_report)
 
 
@@ -140,6 +142,7 @@ def _add_compare(actions: Subparsers) -> None:
         metavar="FILE",
         help="file to write (plots/comparison.png in the first run's folder)",
     )
+    plot_look.add_argument(compare)
     compare.set_defaults(run=_compare)
 
 
@@ -230,7 +233,8 @@ def progress(t_us: int, event: str, values: dict[str, Any]) -> None:
 def _report(args: Namespace) -> int:
     from .evaluation import report
 
-    fields = report.report(run_folder.find(args.of_run), args.source)
+    with plot_look.using(args.style):
+        fields = report.report(run_folder.find(args.of_run), args.source)
     print_report(fields)
     return 0 if _flown(fields) else 1
 
@@ -288,8 +292,8 @@ def _compare(args: Namespace) -> None:
     out = Path(args.out) if args.out else flights[0].folder / "plots" / "comparison.png"
     if not args.out:
         out.parent.mkdir(exist_ok=True)
-    plots.comparison(flights, out)
-    print(out)
+    with plot_look.using(args.style):
+        print(plots.comparison(flights, out))
 
 
 def _view(args: Namespace) -> None:

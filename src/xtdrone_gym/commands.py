@@ -22,6 +22,7 @@ EXAMPLES = """examples:
   xtdrone learn Position-v0 --realism flight --wind 3 --mass 0.2 --thrust 0.1 --seconds 120
   xtdrone learn Position-v0 --seeds 5 --ray local
   xtdrone learn Velocity-v0 --vary learning_rate=1e-3,3e-3 --vary mass=0..0.4/0.2 --seeds 3
+  xtdrone learn Track-v0 --track eight --seconds 600
   xtdrone learn my_task:TASK --seconds 30
   xtdrone learn Racing-v0 --seconds 300 --out runs/racing --resume
   xtdrone fly policy --policy runs/learn_Position-v0/policy.onnx
@@ -44,6 +45,8 @@ def register(subparsers: Subparsers) -> None:
     task.completer = lambda **_: _task_names()
     vehicle = add("--vehicle", default="iris", help="a multirotor (iris)")
     vehicle.completer = lambda **_: resources.vehicle_names()
+    track = add("--track", default="", help="a race track on which Track-v0 is learned")
+    track.completer = lambda **_: resources.track_names()
     add(
         "--any_vehicle",
         action="store_true",
@@ -158,6 +161,7 @@ def _learn(args: argparse.Namespace) -> int | None:
         raise LearningError(extras.lacking("learning", error, "learn")) from error
     plan = Plan(
         task=args.task,
+        track=args.track,
         vehicle=args.vehicle,
         any_vehicle=args.any_vehicle,
         seed=args.seed,

@@ -116,6 +116,8 @@ class Task:
     goal_positions: Callable[..., np.ndarray] | None = first_of_goals
     # on_track(task, track) returns the task with the gates of a race track, for its laps
     on_track: Callable[["Task", Track], "Task"] | None = None
+    # learn_on(task, track) returns the task whose episodes begin anywhere on a race track
+    learn_on: Callable[["Task", Track], "Task"] | None = None
     # settings of learning.settings that it needs, and environments
     learner: Mapping[str, Any] = field(default_factory=dict)
 

@@ -16,6 +16,7 @@ EXAMPLES = """examples:
   xtdrone planning table --forests 20 --case local=3 --case local=5 --case ompl=3
   xtdrone planning table --forests 20 --case local=2 --people 10
   xtdrone planning exploration --world hall --out runs/exploration
+  xtdrone planning faults
   xtdrone planning crossing --forests 10 --n 10 --delay 0.1 --loss 0.1 --out crossing.jsonl
 """
 _MAX, _MOST_PEOPLE = 1 << 24, 100
@@ -87,6 +88,10 @@ def register(subparsers: Subparsers) -> None:
     table.set_defaults(run=_table)
     _add_crossing(actions)
     _add_exploration(actions)
+    faults = actions.add_parser(
+        "faults", help="fly with lost images, a killed planner, a goal in a wall, in a sealed room"
+    )
+    faults.set_defaults(run=_faults)
 
 
 def _add_crossing(actions: Subparsers) -> None:
@@ -180,6 +185,17 @@ def _exploration(args: argparse.Namespace) -> None:
         flights.append(explore(scheme, args.world, args.area, args.vehicle, args.seconds, folder))
         print(flights[-1], flush=True)
         picture(flights, folder)
+
+
+def _faults(args: argparse.Namespace) -> int:
+    from .faults import HEAD, fly
+
+    print(HEAD, flush=True)
+    good = True
+    for held in fly():
+        print(held, flush=True)
+        good &= held.holds
+    return 0 if good else 1
 
 
 def _crossing(args: argparse.Namespace) -> None:

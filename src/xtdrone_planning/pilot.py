@@ -16,7 +16,7 @@ from .maps.voxel_map import VoxelMap
 from .planners import guard
 from .planners.asking import Answer, Asker
 from .planners.evading import Evasion
-from .planners.planner import Limits, Planner, Situation, Trajectory
+from .planners.planner import STEP_S, Limits, Planner, Situation, Trajectory
 
 PLAN_US = 100_000  # between two plans [us]
 _KEEP_S = 0.3  # a trajectory is flown as planned for at least so long before its stop [s]
@@ -144,7 +144,7 @@ class Pilot(Memory):
             if np.linalg.norm(self.flown.since(t_us).pos - pos) > _LOST:
                 self._begin_anew(guard.stopping(_straight(t_us, pos, vel), 0.0, self._deceleration))
             if t_us - newest_us > _BLIND_US:
-                self._hold(t_us, f"no image for {(t_us - newest_us) * 1e-6:.1f} s")
+                self._hold(t_us, f"no image since {max(newest_us, 0) * 1e-6:.1f} s")
             elif self.goal is not None:
                 self._plan(t_us, pos)
             else:
@@ -209,7 +209,10 @@ class Pilot(Memory):
         if not guard.meets(self.flown, moving, self.limits.radius, begun, _ALONE_S):
             return
         self._update(t_us, pos)
-        aside = self._evasion.find(self._situation(t_us + self._lead_us))
+        situation = self._situation(t_us + self._lead_us)
+        first = round((situation.t_us - self.flown.begun_us) * 1e-6 / STEP_S)
+        left = self.flown.pos[min(max(first, 0), len(self.flown.pos) - 1) :]
+        aside = self._evasion.find(situation, left)
         if aside is not None and self._take(t_us, aside, ""):
             self.evaded += 1
 

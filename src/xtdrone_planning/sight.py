@@ -31,6 +31,7 @@ class Sight(Observer):
     Attributes:
         newest_us: When the newest reading was taken [us]; -1 before the first.
         count: Readings so far.
+        covered: Whether no reading arrives, as of a lens that is covered.
         tracks: What is told of points between two heights [m], to find what moves; None for nobody.
         others: Returns where other vehicles are (M, 3) [m] at a time [us]; what is seen of them is
             left out of the map, in which they would stay behind.
@@ -71,13 +72,14 @@ class Sight(Observer):
         self._rays: dict[str, np.ndarray] = {}
         self._poses: deque[tuple[int, np.ndarray, np.ndarray]] = deque()
         self._waiting: list[Reading] = []
-        self.newest_us, self.count = -1, 0
+        self.newest_us, self.count, self.covered = -1, 0, False
         self.tracks: tuple[Tracks, float, float] | None = None
         self.others: Callable[[int], np.ndarray] = lambda t_us: np.zeros((0, 3))
 
     def on_reading(self, reading: Reading) -> None:
         """Keeps a reading until take()."""
-        if reading.vehicle == self._name and reading.sensor in self._sensors:
+        mine = reading.vehicle == self._name and reading.sensor in self._sensors
+        if mine and not self.covered:
             self._waiting.append(reading)
 
     def take(self, t_us: int, estimates: Estimates) -> int:

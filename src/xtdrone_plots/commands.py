@@ -4,7 +4,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xtdrone_core import XtdroneError, files
+from xtdrone_core import XtdroneError, files, plot_look
 from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import ports, run_folder
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   xtdrone plot                                 every figure of the newest run, into its plots/
   xtdrone plot latest --figures map,velocity --pdf
+  xtdrone plot latest --style paper             for a column of a paper, with the data as CSV
   xtdrone plot latest --vehicles iris_0 --signals truth.z,estimate.z battery_status.voltage_v
   xtdrone plot runs/latest/ulog/iris_0/log001.ulg    the standard plots of a flight log, also PX4's
   xtdrone plot --live                          a window on the running simulation
@@ -54,6 +55,7 @@ def register(subparsers: Subparsers) -> None:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--pdf", action="store_true", help="PDF files")
     kind.add_argument("--svg", action="store_true", help="SVG files (PNG)")
+    plot_look.add_argument(parser)
     parser.add_argument("--out", metavar="FOLDER", help="folder of the files (plots/ of the run)")
     live = parser.add_argument_group("live")
     live.add_argument(
@@ -133,10 +135,12 @@ def _panels(args: Namespace) -> list[list[str]]:
 def _plot(args: Namespace) -> None:
     if args.live:
         _live(args)
-    elif args.of_run.lower().endswith(".ulg"):
-        _plot_log(args)
-    else:
-        _plot_run(args)
+        return
+    with plot_look.using(args.style):
+        if args.of_run.lower().endswith(".ulg"):
+            _plot_log(args)
+        else:
+            _plot_run(args)
 
 
 def _suffix(args: Namespace) -> str:

@@ -22,6 +22,12 @@ _MAX_POINTS = 4000  # points of a line; more are not visible
 _WITH_SET_POINTS = 3  # vehicles up to which set-points are drawn, too
 _MAX_LOGS = 30  # vehicles of which flight logs are read
 _FEW = 12  # vehicles whose names have room beside the overview
+# Field of the flight log, name, unit, factor.
+_BATTERY = (
+    ("voltage_v", "voltage", "V", 1.0),
+    ("current_a", "current", "A", 1.0),
+    ("remaining", "level", "%", 100.0),
+)
 
 
 def _thin(count: int) -> slice:
@@ -32,12 +38,11 @@ def _rows(
     run: Run, subject: str, names: Sequence[str], units: Sequence[str], t_s: np.ndarray
 ) -> tuple["Figure", list["Axes"]]:
     """Makes a figure of panels over time, with the events of the run."""
-    figure = plot_style.figure(12, 2.2 + 1.9 * len(names), f"{run.title}\n{subject}")
+    figure = plot_style.figure(12, 2.2 + 1.9 * len(names), subject)
     rows = plot_style.time_axes(figure, [f"[{unit}]" for unit in units], names)
     rows[0].set_xlim(t_s[0], max(t_s[-1], t_s[0] + 1e-3))
-    if run.events:
-        plot_style.title(rows[0], names[0], pad=34)
-        plot_style.mark_events(rows, run.events)
+    if above := plot_style.mark_events(rows, run.events):
+        plot_style.title(rows[0], names[0], pad=above)
     return figure, rows
 
 
@@ -105,7 +110,7 @@ def _formations(run: Run, t_s: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
 def flown_map(run: Run) -> "Figure":
     """Draws paths from above: what was planned behind, what was flown in front."""
     _, table = run.truth
-    figure = plot_style.figure(11, 8, f"{run.title}\ntrue paths")
+    figure = plot_style.figure(11, 8, "true paths")
     axes = plot_style.map_axes(figure)
     _background(axes, run, in_space=False)
     thin = _thin(len(table))
@@ -123,7 +128,7 @@ def flown_map(run: Run) -> "Figure":
 def map_in_space(run: Run) -> "Figure":
     """Draws paths in three dimensions, with the same scale on all axes."""
     _, table = run.truth
-    figure = plot_style.figure(11, 8, f"{run.title}\ntrue paths")
+    figure = plot_style.figure(11, 8, "true paths")
     axes = plot_style.space_axes(figure, table[:, run.index, 0:3])
     _background(axes, run, in_space=True)
     thin = _thin(len(table))
@@ -137,7 +142,7 @@ def map_in_space(run: Run) -> "Figure":
 
 def _legend(figure: "Figure", run: Run) -> None:
     """Adds the legend; a crowd of followers has one entry."""
-    if len(run.index) > plot_style.MAX_COLOURED:
+    if not plot_style.distinct(len(run.index)):
         for axes in figure.axes:
             followers = [line for line in axes.lines if line.get_color() == plot_style.CROWD]
             for line in followers:
@@ -250,21 +255,28 @@ def actuators(run: Run) -> "Figure | None":
 
 
 def battery(run: Run) -> "Figure | None":
-    """Draws voltage, current and level of the batteries."""
+    """Draws voltage and level of the batteries, and the current where it is measured."""
     t_s, _ = run.truth
-    figure, rows = _rows(
-        run, "battery, as measured", ("voltage", "current", "level"), ("V", "A", "%"), t_s
-    )
-    drawn = False
-    for i in run.index[:_MAX_LOGS]:
-        battery_status = run.topic(i, "battery_status", "voltage_v", "current_a", "remaining")
-        if battery_status is None:
-            continue
-        for row, values in zip(rows, (battery_status.values * (1.0, 1.0, 100.0)).T):
-            _line(row, run, i, battery_status.t_s, values)
-        drawn = True
+    found = {
+        i: status
+        for i in run.index[:_MAX_LOGS]
+        if (status := run.topic(i, "battery_status", *(topic for topic, *_ in _BATTERY)))
+    }
+    if not found:
+        return None
+    # PX4 says -1 for a current that nothing measures.
+    measured = any((status.values[:, 1] >= 0.0).any() for status in found.values())
+    columns = [0, 1, 2] if measured else [0, 2]
+    names, units = zip(*(_BATTERY[column][1:3] for column in columns), strict=True)
+    figure, rows = _rows(run, "battery, as measured", names, units, t_s)
+    for i, status in found.items():
+        for row, column in zip(rows, columns):
+            values = status.values[:, column]
+            if column == 1:
+                values = np.where(values >= 0.0, values, np.nan)
+            _line(row, run, i, status.t_s, values * _BATTERY[column][3])
     _legend(figure, run)
-    return figure if drawn else None
+    return figure
 
 
 def separation(run: Run) -> "Figure | None":
@@ -277,7 +289,7 @@ def separation(run: Run) -> "Figure | None":
     thin = _thin(len(t_s))
     pos = table[thin, :, 0:3]
     nearest = np.array([cKDTree(points).query(points, k=2)[0][:, 1] for points in pos])
-    figure, rows = _rows(run, "separation", ("distance to the nearest other vehicle",), ("m",), t_s)
+    figure, rows = _rows(run, "distance to the nearest other vehicle", ("separation",), ("m",), t_s)
     for i in run.index:
         _line(rows[0], run, i, t_s[thin], nearest[:, i])
     rows[0].plot(

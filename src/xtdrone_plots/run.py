@@ -42,12 +42,7 @@ class Run:
             XtdroneError: There is no scenario in it, or no such vehicle.
         """
         self.folder = Path(folder)
-        if not (self.folder / "scenario.yaml").exists():
-            raise XtdroneError(
-                f"'{folder}' is no run folder: it has no scenario.yaml; give the "
-                "name of a run in runs/, or its path"
-            )
-        self.scenario = Scenario.load(self.folder / "scenario.yaml")
+        self.scenario = Scenario.load(run_folder.scenario_file(folder))
         names = [spec.name for spec in self.scenario.vehicles]
         for name in vehicles or ():
             if name not in names:

@@ -96,7 +96,7 @@ def draw(run: Run, panels: list[list[str]]) -> "Figure":
     for name in {name for panel in panels for name in panel}:
         if name not in known:
             raise XtdroneError(unknown_name("signal", name, known))
-    figure = plot_style.figure(12, 2.0 + 2.0 * len(panels), run.title)
+    figure = plot_style.figure(12, 2.0 + 2.0 * len(panels), "signals")
     titles = [", ".join(panel) for panel in panels]
     rows = plot_style.time_axes(figure, [unit(panel[0]) for panel in panels], titles)
     lines = ("-", (0, (4, 2)), ":", "-.")
@@ -118,9 +118,8 @@ def draw(run: Run, panels: list[list[str]]) -> "Figure":
                 row.plot(signal.t_s, signal.values, label=label, **style)
     t_s, _ = run.truth
     rows[0].set_xlim(t_s[0], max(t_s[-1], t_s[0] + 1e-3))
-    if run.events:
-        plot_style.title(rows[0], titles[0], pad=34)
-        plot_style.mark_events(rows, run.events)
+    if above := plot_style.mark_events(rows, run.events):
+        plot_style.title(rows[0], titles[0], pad=above)
     for row in rows:
         plot_style.legend(row)
     return figure

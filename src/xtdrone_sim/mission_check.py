@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xtdrone_autopilot.interfaces import classes, fly_half_wings
 from xtdrone_autopilot.modes.return_to_launch import RETURNS_BY_LANDING
 from xtdrone_autopilot.navigation.mission_items import (
     CIRCLE_EXCLUSION,
@@ -30,6 +31,7 @@ from xtdrone_autopilot.navigation.mission_items import (
 )
 from xtdrone_autopilot.navigation.plan_file import Plan
 from xtdrone_autopilot.navigation.route import Circle, Leg, Path, Route, route
+from xtdrone_autopilot.options import EmbeddedOptions
 from xtdrone_autopilot.parameters import file as parameter_file
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.state.fence import Fence
@@ -37,9 +39,11 @@ from xtdrone_core import FleetModel, Scenario, Vehicle
 from xtdrone_dynamics.abilities.camera_mount import mount_servos
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
+    HALF_WINGED,
     MULTICOPTER,
     NOT_VTOL,
     ROVER,
+    half_winged,
     vehicle_types,
     vtol_types,
 )
@@ -56,6 +60,7 @@ _OFF_GROUND = 0.5  # height above home below which landing and take-off may touc
 _LONG_LEG = 10e3  # length of a leg that is more often a slip than meant [m]
 _FAR_HOME = 1000.0  # distance of the planned home from the origin that gives a warning [m]
 
+_BY_INDI = " by these loops: give --velocity_control indi --rate_control indi"
 _KINDS = {MULTICOPTER: "a multicopter", FIXED_WING: "a fixed wing", ROVER: "a rover or boat"}
 _PLANNED = {  # MAV_TYPEs as QGroundControl groups them
     "a multicopter": (2, 3, 4, 13, 14, 15, 29, 35, 43),
@@ -104,6 +109,9 @@ def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
     origin = world.latitude, world.longitude, world.altitude
     fleet = FleetModel.of([vehicle])
     kind, vtol = vehicle_types(fleet), vtol_types(fleet)
+    half_wings = half_winged(fleet)
+    if half_wings[0] and fly_half_wings(classes(**scenario.settings(EmbeddedOptions).parts())):
+        vtol[0] = HALF_WINGED
     store = ParameterStore(1, kind, vtol)
     parameter_file.load_into(store, 0, parameter_file.of_model(spec.type))
     if scenario.params:
@@ -123,6 +131,7 @@ def check_plan(plan: Plan, scenario: Scenario, i: int = 0) -> Report:
     if vtol[0] == NOT_VTOL:
         report.errors.extend(
             f"item {seq} ({item.name}) is for a VTOL, which {spec.type} is not"
+            + (_BY_INDI if half_wings[0] else "")
             for seq, item in enumerate(mission)
             if item.command in OF_VTOLS
         )

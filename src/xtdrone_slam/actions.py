@@ -6,7 +6,7 @@ from argparse import Namespace
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from xtdrone_core import extras
+from xtdrone_core import extras, plot_look
 from xtdrone_core.runs import run_folder
 from xtdrone_core.windows import display
 
@@ -151,11 +151,12 @@ def compare(args: Namespace) -> int:
     folders = [run_folder.find(name).resolve() for name in args.folders]
     benchmarks = execution.evaluate(folders, args.align, args.max_diff, limits)
     names = [folder.name for folder in folders]
-    return execution.conclude(
-        run_folder.create(args.name),
-        "Comparison of " + ", ".join(names),
-        results.merge(list(zip(names, benchmarks))),
-    )
+    with plot_look.using(args.style):
+        return execution.conclude(
+            run_folder.create(args.name),
+            "Comparison of " + ", ".join(names),
+            results.merge(list(zip(names, benchmarks))),
+        )
 
 
 def export(args: Namespace) -> None:
@@ -249,6 +250,8 @@ def record(args: Namespace) -> int:
             f"metadata={json.dumps(asdict(options))}",
             "--set",
             f"bag={json.dumps(args.bag)}",
+            "--set",
+            f"record_from={options.begin}",
             "--vehicles",
             f"{options.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}",
             "--world",

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from xtdrone_core import resources
+from xtdrone_core import plot_look, resources
 from xtdrone_core.command import Subparsers
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
@@ -83,6 +83,7 @@ def _add_flight(parser: ArgumentParser, *options: str) -> None:
             None,
         ),
         "gps": (scenario["gps"][1].help, scenario["gps"][1].names),
+        "begin": ("of the recording: hover, after the climb, or ground, at rest before it", None),
     }
     for name in options:
         text, names = known[name]
@@ -125,9 +126,8 @@ def _add_record(subparsers: Subparsers) -> None:
     record = subparsers.add_parser(
         "record", help="fly a trajectory and record stereo pairs or scans"
     )
-    _add_flight(
-        record, "world", "trajectory", "seed", "light", "texture", "vehicle", "gps", "sweep"
-    )
+    flight = "world", "trajectory", "seed", "light", "texture", "vehicle", "gps", "sweep", "begin"
+    _add_flight(record, *flight)
     record.add_argument("--bag", action="store_true", help="write bags/flight.bag as well")
     record.add_argument(
         "--ros2", action="store_true", help="publish to ROS 2, and record that as bags/ros2 (MCAP)"
@@ -298,6 +298,7 @@ def _add_compare(subparsers: Subparsers) -> None:
     _add_metrics(compare)
     _add_limits(compare)
     compare.add_argument("--name", default="slam_compare", help="run folder (slam_compare)")
+    plot_look.add_argument(compare)
     compare.set_defaults(run=actions.compare)
 
 

@@ -59,6 +59,7 @@ class Station(Observer):
         self._count, self._due, self._cpu = 0, 0.0, 0.0
         self._simulation = simulation  # kept whole, as its Agent comes later
         self._passages = np.zeros(n, dtype="<i8")
+        self._start_z = np.zeros(n)  # where the vehicles stood at the start [m]
         arrays = (
             ("vehicles", "|u1", (n * VEHICLE.itemsize,)),
             ("steps", "<f8", (STEPS, 2)),
@@ -87,6 +88,7 @@ class Station(Observer):
 
     def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """Shows the start."""
+        self._start_z[:] = state.pos[:, 2]
         self._write(t_us, state, sensors)
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
@@ -112,6 +114,8 @@ class Station(Observer):
         r["wind"] = self._plant.actuators.wind
         r["voltage"], r["current"] = sensors.battery_voltage, sensors.battery_current
         r["range"] = sensors.range_distance
+        r["height"] = state.pos[:, 2] - self._start_z
+        r["crashed"] = self._simulation.monitor.crashed
         for name in ("mode", "armed", "landed", "ready"):
             r[name] = getattr(estimates, name)
         agent, race = self._simulation.agent, self._simulation.race

@@ -55,6 +55,24 @@ def suite(gps="rtk", **more):
     return sensors(N, gps, more=(block("range", (0.0, 0.0, -0.1), DOWN), block("airspeed")), **more)
 
 
+@pytest.mark.parametrize("phase", [0.0, 0.8, 1.6])
+def test_the_rocking_of_a_deck_is_no_bias_of_the_gyroscopes(phase):
+    """On a boat that swings to and fro by 4 degrees every 3 s, from the first sample on."""
+
+    def deck(t):
+        pos = np.zeros((len(t), 3))
+        pos[:, 0] = 0.157 * np.sin(2.0 * np.pi * t / 3.0 + phase)
+        return pos, np.zeros(len(t))
+
+    ekf = Ekf(N, ORIGIN, FIELD)
+    ekf.landed[:] = True
+    _, log = fly(deck, 12, ekf=ekf)
+    assert np.degrees(np.abs(log["turn"])).max() < 6.0  # the heading, which is fixed by 5 s
+    assert np.degrees(np.abs(log["turn"][-100:, :, :2])).max() < 3.0  # as an accelerometer's bias
+    assert np.abs(ekf.gyro_bias).max() < 0.03
+    assert np.abs(log["vel"]).max() < 0.15
+
+
 def wander(log):
     """How far the height error moves about its mean, RMS [m]."""
     error = log["pos"][:, :, 2]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numba import types
 
+from propelled import iris_by
 from xtdrone_batch.device_array import DeviceArray
 from xtdrone_batch.errors import BatchError
 from xtdrone_batch.rays.caster import Limits
@@ -24,6 +25,7 @@ from xtdrone_batch.simulation import BatchSimulation
 # One process for all: the simulator is chosen before numba is imported.
 FLIGHTS = """
 import json
+import os
 import numpy as np
 import xtdrone as xd
 
@@ -40,6 +42,7 @@ CASES = {
     "wind": dict(vehicles=ALOFT[0], action="velocity", wind="2,1,0", sensors=True),
     "wings": dict(vehicles="plane@0,0,50", action="actuator"),
     "joints": dict(vehicles="tiltrotor@0,0,50", action="actuator"),
+    "propellers": dict(vehicles=os.environ["PROPELLED"] + "@0,0,9", action="velocity"),
 }
 ACTIONS = {"actuator": 0.6, "rates": (0.1, 0.2, 0.3, 0.6), "attitude": (0.0, 0.0, 0.0, 1.0, 0.6),
            "velocity": (1.0, 0.5, 0.2, 0.3), "position": (1.0, 2.0, 10.0, 0.4)}
@@ -121,12 +124,12 @@ print(json.dumps({name: [float((np.abs(np.nan_to_num(here[name].astype(float), p
 """
 
 
-def simulated(program: str) -> dict:
+def simulated(program: str, **environment: str) -> dict:
     """What a program prints that uses numba's simulator of a card."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
         text=True,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        env={**os.environ, **environment, "NUMBA_ENABLE_CUDASIM": "1"},
         capture_output=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
@@ -134,9 +137,10 @@ def simulated(program: str) -> dict:
 
 
 @pytest.fixture(scope="module")
-def flights():
+def flights(tmp_path_factory):
     """The largest difference of each field from the CPU's after some steps."""
-    return simulated(FLIGHTS)
+    path = iris_by(tmp_path_factory.mktemp("propelled"), "gill_dandrea_2")
+    return simulated(FLIGHTS, PROPELLED=str(path))
 
 
 def test_the_simulator_sees_as_the_cpu():
@@ -161,6 +165,7 @@ def test_the_simulator_sees_as_the_cpu():
         "wind",
         "wings",
         "joints",
+        "propellers",
     ],
 )
 def test_the_simulator_flies_as_the_cpu(flights, name):

@@ -1,10 +1,11 @@
 """Run folders by their names, and what is said where there is none."""
 
 import os
+from pathlib import Path
 
 import pytest
 
-from xtdrone_core import XtdroneError
+from xtdrone_core import XtdroneError, command
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
 
@@ -48,3 +49,27 @@ def test_a_run_that_ended_before_its_first_record_says_so(tmp_path):
     (tmp_path / "truth.bin").write_bytes(b"")
     with pytest.raises(XtdroneError, match="has no record: the run ended before its first one"):
         read_truth(tmp_path / "truth.bin", 2)
+
+
+def test_a_flight_of_the_simple_simulator_is_told_from_what_is_no_run(tmp_path):
+    with pytest.raises(XtdroneError, match="give the name of a run"):
+        run_folder.scenario_file(tmp_path)
+    (tmp_path / run_folder.TRUTH).touch()
+    with pytest.raises(XtdroneError, match="simple simulator: 'xtdrone formation report' draws it"):
+        run_folder.scenario_file(tmp_path)
+    (tmp_path / run_folder.SCENARIO).touch()
+    assert run_folder.scenario_file(tmp_path) == tmp_path / run_folder.SCENARIO
+
+
+def test_a_folder_in_which_nothing_can_be_written_is_refused(tmp_path):
+    run_folder.require_writable(tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []  # what was made to try is removed
+    with pytest.raises(XtdroneError, match=r"cannot write into '/proc/runs' \(.*\): start it in"):
+        run_folder.require_writable(Path("/proc/runs"))
+
+
+def test_the_start_page_says_so_in_a_folder_that_cannot_be_written(monkeypatch, capsys):
+    monkeypatch.setenv("XTDRONE_RUNS", "/proc/runs")
+    assert command.main(["web"]) == XtdroneError.status
+    error = capsys.readouterr().err
+    assert "cannot write into '/proc/runs'" in error and error.count("\n") == 1

@@ -22,6 +22,7 @@ from xtdrone_guidance.indi.aerodynamics import (
     learn_wind,
     point_wings,
     turn_heading,
+    within_reach,
 )
 from xtdrone_guidance.indi.half_wings import HalfWings
 
@@ -139,6 +140,13 @@ def test_at_the_limit_of_braking_the_elevons_are_at_their_end(wings, speed):
 
 def test_braking_has_no_limit_in_a_slow_hover(wings):
     assert braking_limit(wings, 2.0, WEIGHT) == -math.inf
+
+
+def test_what_carries_a_descent_is_no_braking(wings):
+    air, force = (0.2, -0.1, -1.5), (-0.1 * WEIGHT, 0.1 * WEIGHT, WEIGHT)
+    assert within_reach(wings, WEIGHT, air, force) == force
+    fx, _, _ = within_reach(wings, WEIGHT, (1.0, 0.0, 0.0), (-WEIGHT, 0.0, WEIGHT))
+    assert fx == pytest.approx(-0.25 * WEIGHT)
 
 
 def test_wings_are_edge_on_in_a_hover_in_wind_and_face_the_air_in_flight():

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="learning is not installed: scripts/
 from one_process import OneProcess  # noqa: E402
 from xtdrone_core.errors import XtdroneError  # noqa: E402
 from xtdrone_dynamics.compiled import njit  # noqa: E402
+from xtdrone_gym.errors import LearningError  # noqa: E402
 from xtdrone_gym.learning import sweep, training as trainings  # noqa: E402
 from xtdrone_gym.learning.training import Plan, Training  # noqa: E402
 from xtdrone_gym.realism import FLIGHT  # noqa: E402
@@ -223,3 +224,9 @@ def test_the_advantage_of_a_known_value_is_its_error():
         total = rewards[t] + learner.settings.discount * total * (1.0 - rollout.done[t].numpy())
         sums[t] = total
     assert rollout.advantage.numpy() == pytest.approx(sums, abs=1e-5)
+
+
+def test_a_task_without_gates_is_not_learned_on_a_track():
+    with pytest.raises(LearningError, match="Position-v0 is not learned on a track: give Track-v0"):
+        Plan(task="Position-v0", track="eight").learned()
+    assert len(Plan(task="Track-v0", track="eight").learned().goal[0]) == 12 * 8

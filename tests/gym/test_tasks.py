@@ -373,3 +373,20 @@ def test_drawn_gates_turn_sharply_and_can_be_missed():
     assert (gates[:, 6:] >= 0.5).all() and (gates[:, 6:] <= 1.5).all()
     assert through(tasks, 0, gates[0, 6] + 0.1, 0.0)[racing.MISSED] == 1.0
     assert judge(tasks)[:2] == (racing.LOSS, True)
+
+
+def test_on_a_track_episodes_begin_before_any_of_its_gates():
+    track, task = read_track("eight"), TASKS["Track-v0"]
+    tasks = TaskBatch(task.learn_on(task, track), 64, threads=1, seed=2)
+    gates = tasks.goal[:, 0].reshape(64, 2 * len(track.gates), racing.GATE)
+    ahead = ((gates[:, 0, :3] - tasks.true.pos[:, 0]) * gates[:, 0, 3:6]).sum(axis=1)
+    assert (ahead > 0.9).all() and (ahead < 6.1).all()
+    # From 0.9 m less the vehicle's own room on.
+    assert gates[..., 6].min() >= 0.5 and gates[..., 6].max() <= 1.5
+    places = np.array([gate.pos for gate in track.gates] * 3)
+    begun = set()
+    for flown in gates[:, :, :3]:
+        apart = [abs((flown - flown[0]) - (places[n : n + 12] - places[n])).max() for n in range(6)]
+        assert min(apart) < 1e-5
+        begun.add(int(np.argmin(apart)))
+    assert begun == set(range(6))

@@ -171,12 +171,13 @@ def test_ctrl_c_that_a_module_turns_into_an_error_is_silent(monkeypatch, capsys)
     assert capsys.readouterr().err == ""
 
 
-def test_ctrl_c_before_the_first_step_leaves_no_run_folder(runs, monkeypatch):
+def test_ctrl_c_before_the_first_step_leaves_no_run_folder(runs, monkeypatch, capsys):
     def interrupted(simulation, until_us=None):
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("xtdrone_sim.simulation.Simulation.run", interrupted)
     assert main(["fly", "square"]) == 130
+    assert capsys.readouterr().err.endswith("xtdrone: stopped by you\n")
     assert list(runs.iterdir()) == []
 
 
@@ -206,9 +207,9 @@ def test_a_signal_in_flight_ends_it_with_its_logs_readable(runs, number):
         process,
     )
     process.send_signal(number)
-    _, err = process.communicate(timeout=LIMIT_S)
+    out, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
-    assert "Traceback" not in err
+    assert "Traceback" not in err and "stopped by you" in out
     read_truth(runs / LATEST / "truth.bin", 1)
     assert (runs / LATEST / "summary.json").exists()
 

@@ -2,12 +2,14 @@
 
 A fenced block with the language `sh` or `python` is run, those of one page one after the other in
 one shell and one folder. One that cannot be run here has a comment on the line before it,
-`<!-- not run: why -->`; its commands are still checked against what the programs take.
+`<!-- not run: why -->`; its commands are still checked against what the programs take. A block of
+a tutorial with the language `text` shows lines that its commands print.
 """
 
 import ast
 import importlib.util
 import inspect
+import itertools
 import os
 import re
 import shlex
@@ -21,15 +23,36 @@ import pytest
 
 import xtdrone as xd
 from own_ports import LATEST
+from ros_fixtures import free_port, needs_ros
 from xtdrone_core import command
 from xtdrone_core.scenario.scenario_options import scenario_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-TIME_OUT_S = 300
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *TUTORIALS,
+]
+# Names of tutorials, which may be those of other pages.
+IDS = {page: f"tutorials/{page.stem}" if page in TUTORIALS else page.stem for page in PAGES}
+# What the blocks of a page need beside the project.
+NEEDS = {
+    "tutorials/ros_node": needs_ros,
+    "tutorials/policy": pytest.mark.skipif(
+        importlib.util.find_spec("torch") is None, reason="PyTorch is not installed here"
+    ),
+    "tutorials/slam": pytest.mark.skipif(
+        any(importlib.util.find_spec(name) is None for name in ("cv2", "evo")),
+        reason="the extra slam is not installed here",
+    ),
+}
+TIME_OUT_S = 900
 # The page whose blocks are always run, since it is the first that is read; those of the others are
 # by `make test-long`. Of all pages commands are parsed, scenarios made, imports resolved.
 FIRST = "README"
+_SHELL = ("&", "&&", "|", "||", ">", ">>", "<", ";")  # what ends a command
 _BLOCK = re.compile(
     r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?^```(?P<language>sh|python)\n"
     r"(?P<code>.*?)^```$",
@@ -57,10 +80,17 @@ def blocks(page):
     ]
 
 
-def pages_with(language, but_first=pytest.mark.long):
+def needed(page):
+    """The marks that skip the blocks of a page where something that they need is missing."""
+    return [NEEDS[IDS[page]]] if IDS[page] in NEEDS else []
+
+
+def pages_with(language, but_first=(pytest.mark.long,)):
     """Pages of which blocks of this language are run; all but the first with a mark."""
     return [
-        pytest.param(page, id=page.stem, marks=() if page.stem == FIRST else but_first)
+        pytest.param(
+            page, id=IDS[page], marks=() if page.stem == FIRST else [*but_first, *needed(page)]
+        )
         for page in PAGES
         if any(block.runs and block.language == language for block in blocks(page))
     ]
@@ -71,12 +101,14 @@ def command_lines(pages=PAGES):
     for page in pages:
         for block in blocks(page):
             if block.language == "sh":
-                for line in block.code.replace("\\\n", " ").splitlines():
+                code = re.sub(r"<<'END'\n.*?^END$", "", block.code, flags=re.MULTILINE | re.DOTALL)
+                for line in code.replace("\\\n", " ").splitlines():
                     words = shlex.split(line, comments=True)
+                    words = list(itertools.takewhile(lambda word: word not in _SHELL, words))
                     while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
                         words = words[1:]
                     if words:
-                        yield pytest.param(words, id=f"{page.stem}: {' '.join(words)}"[:80])
+                        yield pytest.param(words, id=f"{IDS[page]}: {' '.join(words)}"[:80])
 
 
 @pytest.fixture
@@ -110,7 +142,19 @@ def environment(folder):
         "XTDRONE_ROOT": str(folder),
         "MPLBACKEND": "Agg",
         "XTDRONE_RUNS": str(folder / "runs"),
+        "ROS_MASTER_URI": f"http://127.0.0.1:{free_port()}",
     }
+
+
+def shown_lines(page):
+    """Lines of output that a page shows, without their figures."""
+    for text in re.findall(r"^```text\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        yield from map(without_figures, text.splitlines())
+
+
+def without_figures(line):
+    """The first column of a line of output, with every number as 0."""
+    return re.sub(r"[\d.]+", "0", re.split(r" {2,}", line.strip())[0])
 
 
 @pytest.mark.slow
@@ -133,6 +177,9 @@ def test_shell_blocks_run(page, workspace):
         timeout=TIME_OUT_S,
     )
     assert done.returncode == 0, done.stdout[-3000:]
+    if page in TUTORIALS:
+        printed = {without_figures(line) for line in done.stdout.splitlines()}
+        assert [line for line in shown_lines(page) if line not in printed] == []
 
 
 @pytest.mark.slow

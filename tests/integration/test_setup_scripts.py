@@ -299,7 +299,9 @@ def test_what_is_set_already_is_kept(checkout):
     assert env["PYTHONPATH"].split(":")[1] == "/mine"
 
 
-@pytest.mark.parametrize("name", ["demo", "bench", "validation", "soak", "slam-report", "mavproxy"])
+@pytest.mark.parametrize(
+    "name", ["demo", "demos", "bench", "validation", "soak", "slam-report", "mavproxy"]
+)
 def test_a_script_without_set_up_is_one_line(checkout, name):
     shutil.rmtree(checkout.root / ".venv")
     done = subprocess.run(
@@ -313,7 +315,9 @@ def test_a_script_without_set_up_is_one_line(checkout, name):
     assert "run scripts/setup.sh" in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["demo", "bench", "validation", "slam-report", "mavproxy"])
+@pytest.mark.parametrize(
+    "name", ["demo", "demos", "bench", "validation", "slam-report", "mavproxy"]
+)
 def test_help_of_a_script_is_its_head(checkout, name):
     done = subprocess.run(
         [checkout.root / "scripts" / f"{name}.sh", "--help"],

@@ -41,6 +41,20 @@ def test_boxes_are_the_projection_of_the_meshes_within_a_pixel(shots):
     assert compared >= 5
 
 
+def test_without_distances_images_and_labels_are_the_same():
+    shots = []
+    for outputs in ((), ("depth",)):
+        options = Options(images=2, frames=1, width=160, height=120, seed=4, outputs=outputs)
+        shoot = Shoot(options, 1)
+        shots.append(shoot.shot(0))
+        shoot.close()
+    first, second = shots
+    assert first.depth is None and second.depth is not None
+    np.testing.assert_array_equal(first.image, second.image)
+    np.testing.assert_array_equal(first.instance, second.instance)
+    assert first.record == second.record and first.record["labels"]
+
+
 def test_masks_are_the_segmentation(shots):
     for shot in [shot for pair in shots for shot in pair[:2]]:
         for label in shot.record["labels"]:

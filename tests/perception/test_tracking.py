@@ -11,11 +11,12 @@ from xtdrone_core.command import main
 from xtdrone_perception.dataset.options import Options
 from xtdrone_perception.dataset.places import Places
 from xtdrone_perception.detection.found import Detections, nothing
+from xtdrone_perception.detection.limits import Limits
 from xtdrone_perception.errors import PerceptionError
 from xtdrone_perception.tracking import evaluation
 from xtdrone_perception.tracking.agent import FollowAgent
 from xtdrone_perception.tracking.ground_filter import GroundFilter
-from xtdrone_perception.tracking.ground_tracks import GroundTracks, Sight
+from xtdrone_perception.tracking.ground_tracks import KINDS, GroundTracks, Sight
 from xtdrone_perception.tracking.identities import ByteTrack
 from xtdrone_perception.tracking.pursuit import Pursuit, Sighting, Station
 from xtdrone_perception.tracking.sight import (
@@ -186,6 +187,43 @@ def test_a_pursuit_on_level_ground_finds_loses_and_finds_again():
     assert pursuit.losses == pursuit.found_again == 1
 
 
+def turning(speed, sharp):
+    """Yields time and place of a car that turns left at 4 s with an acceleration [m/s^2]."""
+    place, vel = np.zeros(2), np.array([speed, 0.0])
+    for k in range(60):
+        t_us = 200_000 * (k + 1)
+        if t_us > 4_000_000 and vel[0] > 0.01:
+            angle = np.arctan2(vel[1], vel[0]) + 0.2 * sharp / speed
+            vel = speed * np.array([np.cos(min(angle, np.pi / 2)), np.sin(min(angle, np.pi / 2))])
+        place = place + 0.2 * vel
+        yield t_us, place
+
+
+@pytest.mark.parametrize("kind, sharp", [("car", 2.0), ("car", 4.0), ("person", 6.0)])
+def test_a_target_that_turns_is_the_same_one(kind, sharp):
+    """A car as sharply as tyres let it; what turned more sharply is taken up again at once."""
+    rng, told = np.random.default_rng(0), []
+    speed = 4.0 if kind == "car" else 3.0
+    pursuit = Pursuit(
+        CAMERA, LevelGround(0.0), lambda t_us, name, **_: told.append(name), kind=KINDS[kind]
+    )
+    errors = []
+    for t_us, place in turning(speed, sharp):
+        pos = np.array([*place, 8.0]) - (9.0, 3.0, 0.0)
+        foot = np.array([*place, 0.0])
+        foot[:2] -= KINDS[kind].radius * np.array([9.0, 3.0]) / np.hypot(9.0, 3.0)
+        eye = towards(pos, foot)
+        low = 240.5 + rng.normal(0.0, 1.0)
+        box = np.array([[300.0, 200.0, 340.0, low]])
+        pursuit.put(Sighting(t_us, t_us, Detections(box, np.ones(1), np.zeros(1, int)), eye))
+        pursuit.update(t_us)
+        if pursuit.target is not None:
+            errors.append(np.linalg.norm(pursuit.target.motion.predicted(t_us)[:2] - place))
+    assert told == ["target"]
+    assert errors[-1] < 0.5
+    assert np.mean(errors) < 1.0
+
+
 def test_bytetrack_keeps_identities_of_people_that_pass():
     pytest.importorskip("supervision")
     tracker = ByteTrack(rate=5.0)
@@ -229,7 +267,13 @@ def sequence(folder, swapped_from=99):
     frames = []
     for k in range(8):
         labels = [
-            {"box": [x, y, 20, 40], "class": "person", "visible": 1.0, "track": track}
+            {
+                "box": [x, y, 20, 40],
+                "class": "person",
+                "visible": 1.0,
+                "truncated": 0.0,
+                "track": track,
+            }
             for track, (x, y) in enumerate(((100 + 6 * k, 80), (180 - 6 * k, 200)))
         ]
         if k >= swapped_from:
@@ -248,7 +292,7 @@ def test_tracks_are_scored_by_the_library(tmp_path):
     assert kept.idf1 > 0.9 and kept.hota > 0.8
     swapped = evaluation.evaluate_tracks(None, sequence(tmp_path / "swapped", 4), "test")[0]
     assert swapped.switches == 2 and swapped.idf1 < 0.75
-    small = evaluation.evaluate_tracks(None, tmp_path / "kept", "test", smallest=100)[0]
+    small = evaluation.evaluate_tracks(None, tmp_path / "kept", "test", Limits(smallest=100))[0]
     assert small.tracks == 0
     assert evaluation.lines([kept])[0].split()[1:3] == ["targets", "HOTA"]
 

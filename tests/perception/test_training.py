@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("onnx")
+onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from PIL import Image  # noqa: E402
 
+from constant_network import save  # noqa: E402
 from xtdrone_core.command import main  # noqa: E402
 from xtdrone_perception.dataset.options import Options  # noqa: E402
 from xtdrone_perception.detection import export, samples  # noqa: E402
 from xtdrone_perception.detection.detector import Detector  # noqa: E402
 from xtdrone_perception.detection.light import Light  # noqa: E402
 from xtdrone_perception.detection.network import Network, boxes_of  # noqa: E402
+from xtdrone_perception.detection.reading import read_network  # noqa: E402
 from xtdrone_perception.detection.training import Plan, train  # noqa: E402
 from xtdrone_perception.errors import PerceptionError  # noqa: E402
 
@@ -34,7 +36,15 @@ def data_set(folder, classes=("person", "car"), scenes=3):
         pixels[40:80, 30:50] = 200, 20, 20
         pixels[60:90, 90:140] = 20, 20, 200
         labels = [
-            {"box": box, "class": name, "visible": 1.0, "runs": [], "pixels": 100, "track": 0}
+            {
+                "box": box,
+                "class": name,
+                "visible": 1.0,
+                "truncated": 0.0,
+                "runs": [],
+                "pixels": 100,
+                "track": 0,
+            }
             for box, name in (([30, 40, 20, 40], classes[0]), ([90, 60, 50, 30], classes[-1]))
         ]
         frame = {"image": f"{scene}", "labels": labels, "pos": [0, 0, 0], "quat": [0, 0, 0, 1]}
@@ -45,25 +55,61 @@ def data_set(folder, classes=("person", "car"), scenes=3):
     return folder
 
 
-def test_the_onnx_says_what_the_network_says(tmp_path):
+def test_the_onnx_says_what_the_network_says_of_the_image_and_of_half_of_it(tmp_path):
     network = Network(3).train()
     for _ in range(2):  # so that its normalisation is not the identity
         network(torch.rand(2, 3, 64, 96) * 3.0)
     network.eval()
     path = tmp_path / "net.onnx"
     export.write(path, network, ("a", "b", "c"), (96, 64))
+    assert len(onnx.load(path).graph.initializer) < 80  # each weight is there once
     image = np.random.default_rng(0).integers(0, 255, (64, 96, 3)).astype(np.uint8)
     detector = Detector(path, threshold=0.0, overlap=1.0)
     assert detector.names == ("a", "b", "c")
     found = detector(image)
+    pixels = torch.from_numpy(image.transpose(2, 0, 1)[None] / 255.0).float()
+    half = torch.full((1, 3, 32, 64), 114.0 / 255.0)
+    half[:, :, :, :48] = torch.nn.functional.avg_pool2d(pixels, 2)
+    scores, boxes = [], []
     with torch.no_grad():
-        logits, reaches = network(torch.from_numpy(image.transpose(2, 0, 1)[None] / 255.0).float())
-        scores = torch.sigmoid(logits)[0].reshape(3, -1).max(0).values.numpy()
-        boxes = boxes_of(reaches)[0].reshape(4, -1).T.numpy()
-    order = np.argsort(-scores, kind="stable")
-    np.testing.assert_allclose(found.scores, scores[order], atol=1e-5)
-    wanted = np.clip(boxes[order], 0, (96, 64, 96, 64))
-    np.testing.assert_allclose(found.boxes[:10], wanted[:10], atol=1e-3)
+        for level, scale in ((pixels, 1.0), (half, 2.0)):
+            logits, reaches = network(level)
+            scores.append(torch.sigmoid(logits)[0].reshape(3, -1).max(0).values.numpy())
+            boxes.append(scale * boxes_of(reaches)[0].reshape(4, -1).T.numpy())
+    wanted = np.clip(np.concatenate(boxes), 0, (96, 64, 96, 64))
+    scores = np.concatenate(scores)
+    inside = (wanted[:, 2:] > wanted[:, :2]).all(axis=1)
+    order = np.argsort(-scores[inside], kind="stable")
+    np.testing.assert_allclose(found.scores, scores[inside][order], atol=1e-5)
+    np.testing.assert_allclose(found.boxes[:10], wanted[inside][order][:10], atol=1e-3)
+
+
+def test_a_network_is_read_back_and_goes_on(tmp_path):
+    network = Network(2).train()
+    for _ in range(2):
+        network(torch.rand(2, 3, 64, 96) * 3.0)
+    path = tmp_path / "net.onnx"
+    export.write(path, network.eval(), ("person", "car"), (96, 64))
+    images = torch.rand(16, 3, 64, 96)
+    back = read_network(path, ("person", "car"), images)
+    assert back.training
+    with torch.no_grad():
+        wanted = network(images)
+        for mode in (back.eval(), back.train()):  # both kinds of normalisation agree on these
+            for one, other in zip(mode(images), wanted):
+                torch.testing.assert_close(one, other, atol=2e-3, rtol=1e-3)
+    with pytest.raises(PerceptionError, match="have to be the same"):
+        read_network(path, ("car",), images)
+    (tmp_path / "none.onnx").write_bytes(b"nonsense")
+    with pytest.raises(PerceptionError, match="no ONNX file"):
+        read_network(tmp_path / "none.onnx", ("car",), images)
+    other = save(tmp_path / "other.onnx", {"output0": np.zeros((1, 6, 9), np.float32)})
+    with pytest.raises(PerceptionError, match="is no network of"):
+        read_network(other, ("person", "car"), images)
+    folder = data_set(tmp_path / "data")
+    done = train(Plan((folder,), 0.3, size=(160, 128), begin=path), tmp_path / "more.onnx")
+    assert done.images > 0
+    assert Detector(tmp_path / "more.onnx").names == ("person", "car")
 
 
 def test_the_size_is_in_multiples_of_32(tmp_path):
@@ -143,6 +189,7 @@ def test_a_training_and_its_evaluation(tmp_path, capsys):
         (["--size", "640", "--out", "a.onnx"], "as in 640x480"),
         (["--minutes", "0", "--out", "a.onnx"], "give a number above 0"),
         (["--out", "a.pt"], "give NAME.onnx"),
+        (["--begin", "none.onnx", "--out", "a.onnx"], "there is no such file"),
         (["--out", "a.onnx"], "is no data set"),
     ],
 )
@@ -164,8 +211,6 @@ def test_scores_are_those_of_cocos_code(tmp_path):
     (folder / "annotations").mkdir()
     for record in records:
         path = folder / "annotations" / f"instances_{record['split']}.json"
-        for label in record["frames"][0]["labels"]:
-            label["truncated"] = 0.0
         path.write_text(json.dumps(layouts.coco([record], options)))
 
     class Half:

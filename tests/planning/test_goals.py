@@ -111,7 +111,7 @@ def test_it_hovers_without_a_goal_and_says_when_it_is_blind_or_taken_over():
         return Mode.POSCTL if 14e6 < t_us < 15e6 else Mode.OFFBOARD
 
     assert fly(agent, 16.0, at) == pytest.approx([0.0, 0.0, 2.0])
-    said = [state for state in states if not state.startswith("held: no image for")]
+    said = [state for state in states if not state.startswith("held: no image since")]
     assert said == ["on the ground", "hovering", "hovering", "not in OFFBOARD", "hovering"]
     assert len(states) > len(said)
 

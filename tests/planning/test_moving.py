@@ -13,7 +13,7 @@ from xtdrone_planning.maps.voxel_map import VoxelMap
 from xtdrone_planning.people import walks
 from xtdrone_planning.planners import guard
 from xtdrone_planning.planners.evading import Evasion
-from xtdrone_planning.planners.planner import Limits, Situation, Trajectory
+from xtdrone_planning.planners.planner import STEP_S, Limits, Situation, Trajectory
 from xtdrone_sim.world.sdf_world import load_world
 
 STEP_US = 100_000
@@ -71,6 +71,19 @@ def test_who_is_hidden_for_a_moment_walks_on_and_is_forgotten_later():
     assert len(tracks.at(3_500_000)) == 0
 
 
+def test_who_turns_round_is_still_known_to_move():
+    tracks = Tracks()
+    seen = []
+    for t_us in range(0, 6_000_000, STEP_US):
+        t = 1e-6 * t_us
+        x = 3.0 + min(t, 3.0) - max(t - 3.6, 0.0)  # walks away, stands for 0.6 s, comes back
+        tracks.see(t_us, seen_side((x, 1.0), 0.25, np.zeros(3)), np.zeros(3))
+        seen.append(tracks.at(t_us))
+    assert all(len(rows) == 1 for rows in seen[20:])
+    assert tracks.count == 1
+    assert seen[45][0, 2] < -0.4  # 0.9 s after it has turned round
+
+
 def test_tracks_survive_a_snapshot(tmp_path):
     tracks = tracks_of([(np.array([3.0, 3.0]), np.array([0.0, -1.0]))], [], 2.0)
     snapshot.write(tmp_path / "snapshot", tracks.save(), {})
@@ -106,12 +119,14 @@ def test_who_makes_way_keeps_within_the_limits(speed):
     field.update(voxels, (0, 0, 2))
     limits = Limits(3.0, 4.0, 0.4, 0.8, 1.0, 3.0)
     begin = np.array([0.0, 0.0, 2.0]), np.array([speed, 0.0, 0.0]), np.zeros(3)
-    moving = np.array([[3.0, 0.0, -1.2, 0.0]])
+    moving = np.array([[3.0 + speed, 0.0, -1.2, 0.0]])
+    flown = begin[0] + np.arange(150)[:, None] * STEP_S * begin[1]
     found = Evasion().find(
-        Situation(0, *begin, np.array([9.0, 0.0, 2.0]), voxels, field, limits, (), moving)
+        Situation(0, *begin, np.array([9.0, 0.0, 2.0]), voxels, field, limits, (), moving), flown
     )
-    assert (found is not None) == (speed < 2.0)  # else it is too fast for a place so near
-    assert found is None or not guard.exceeds(found, limits, 1.3)
+    assert found is not None
+    assert not guard.exceeds(found, limits, 1.65)
+    assert guard.least_gap(found.pos, moving, 200) > 0.85
 
 
 def test_people_walk_between_trees_and_away_from_take_off_and_landing(tmp_path, capsys):

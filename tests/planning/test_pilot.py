@@ -181,7 +181,7 @@ class Silent:
 @pytest.mark.parametrize(
     "occupied, goal, options, reason",
     [
-        (nothing, (9.0, 0.0, 2.0), dict(sees=lambda t: t < 3.0), "no image for"),
+        (nothing, (9.0, 0.0, 2.0), dict(sees=lambda t: t < 3.0), "no image since"),
         (nothing, (9.0, 0.0, 2.0), dict(planner=after(3_000_000, fail)), "RuntimeError killed$"),
         (
             nothing,

@@ -1,5 +1,7 @@
 """Ways, splines and stops: clear of obstacles, within limits, from the state they are given."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -107,6 +109,18 @@ def test_a_trajectory_begins_as_the_vehicle_flies_and_keeps_clear_and_within_lim
     assert np.diff(trajectory.vel, axis=0) / STEP_S == pytest.approx(
         0.5 * (trajectory.acc[1:] + trajectory.acc[:-1]), abs=0.01
     )
+
+
+@pytest.mark.parametrize("speed", [0.0, 2.0])
+@pytest.mark.parametrize("limit", [0.2, 0.5])
+def test_who_has_to_be_slow_slows_down_and_flies_on(speed, limit):
+    of = situation(nothing, (7.0, 0.0, 2.0), (speed, 0.0, 0.0))
+    of = dataclasses.replace(of, limits=LIMITS._replace(speed=limit))
+    plan = LocalPlanner().plan(of)
+    assert plan.trajectory is not None, plan.reason
+    speeds = np.linalg.norm(plan.trajectory.vel, axis=1)
+    assert speeds[0] == pytest.approx(speed, abs=1e-6)
+    assert speeds[len(speeds) // 2 :].max() < 1.5 * limit
 
 
 def test_a_trajectory_rests_at_a_goal_that_is_near():

@@ -177,7 +177,7 @@ def test_bad_input_is_one_line(runs, capsys, words, error):
 
 def test_a_folder_that_is_no_run_is_told(tmp_path, capsys):
     assert command.main(["plot", str(tmp_path)]) == 1
-    assert "it has no scenario.yaml" in capsys.readouterr().err
+    assert "has no scenario.yaml" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("n, seconds", [(1, 0.02), (3, 0.1)])

@@ -123,27 +123,31 @@ def test_what_is_not_found_is_given_up():
 WORLD = """<?xml version="1.0"?>
 <sdf version="1.7"><world name="walk">
 <include><uri>model://ground_plane</uri></include><include><uri>model://sun</uri></include>
-<actor name="ann"><xtdrone:figure xmlns:xtdrone="urn:xtdrone">person</xtdrone:figure>
+<actor name="ann"><xtdrone:figure xmlns:xtdrone="urn:xtdrone">{figure}</xtdrone:figure>
 <script><loop>0</loop><delay_start>20</delay_start><trajectory id="0" type="walking">
-<waypoint><time>0</time><pose>9 2 0 0 0 0</pose></waypoint>
-<waypoint><time>60</time><pose>69 2 0 0 0 0</pose></waypoint></trajectory></script></actor>
+<waypoint><time>0</time><pose>{start} 2 0 0 0 0</pose></waypoint>
+<waypoint><time>60</time><pose>{end} 2 0 0 0 0</pose></waypoint></trajectory></script></actor>
 </world></sdf>
 """
 
 
 @pytest.mark.long  # its parts are tested above and in tests/perception/test_tracking.py
-def test_a_person_is_followed_by_ros_alone(tmp_path):
+@pytest.mark.parametrize(
+    "figure, start, end, distance", [("person", 9, 69, 6), ("car", 12, 132, 10)]
+)
+def test_a_person_or_a_car_is_followed_by_ros_alone(tmp_path, figure, start, end, distance):
     pytest.importorskip("onnxruntime")
-    (tmp_path / "walk.world").write_text(WORLD)
+    world = tmp_path / "walk.world"
+    world.write_text(WORLD.format(figure=figure, start=start, end=end))
     processes = Processes(environment(free_port(), tmp_path))
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     try:
         launch = processes.start(
             "roslaunch", "-p", port, ROOT / "launch" / "follow.launch", "speed:=0", "follow_s:=20",
-            "height:=4", "distance:=6", f"world:={tmp_path / 'walk.world'}",
+            "height:=4", f"distance:={distance}", f"target:={figure}", f"world:={world}",
         )  # fmt: skip
         processes.await_vehicles(launch)
-        log = launch.communicate(timeout=400)[0]
+        log = launch.communicate(timeout=900)[0]
     finally:
         processes.close()
     assert "Traceback" not in log, log

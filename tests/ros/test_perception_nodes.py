@@ -22,7 +22,13 @@ from xtdrone_perception.detection.found import Detections
 from xtdrone_perception.errors import PerceptionError
 from xtdrone_perception.markers import picture
 from xtdrone_perception.ros import images, markers
-from xtdrone_perception.ros.detect import boxes
+from xtdrone_perception.ros.messages import (
+    MarkerFinder,
+    boxes,
+    darknet_boxes,
+    marker_frames,
+    places,
+)
 from xtdrone_ros1.messages import fill, md5sum, ros_class
 
 NODES = ROOT / "src" / "xtdrone_perception" / "nodes"
@@ -170,6 +176,30 @@ def test_boxes_become_detections():
     assert second.results[0].id == 0
 
 
+def test_boxes_are_those_of_darknet_ros_too():
+    """XTDrone's yolo_human_tracking.py looks for boxes of id 0, people, and their edges."""
+    pytest.importorskip("darknet_ros_msgs", reason="its messages are made by `make setup`")
+    found = Detections(np.array([[50.4, 25, 150, 75.6]]), np.array([0.8]), np.array([0]))
+    header = images.header(image(RGB, "rgb8", t_us=2_500_000))
+    message = sent("darknet_ros_msgs/BoundingBoxes", darknet_boxes(header, found, ("person",)))
+    (box,) = message.bounding_boxes
+    assert (box.xmin, box.ymin, box.xmax, box.ymax) == (50, 25, 150, 76)
+    assert (box.id, box.Class, box.probability) == (0, "person", 0.8)
+    assert message.image_header.frame_id == FRAME
+
+
+def test_places_are_frames_too_as_of_apriltag_ros():
+    finder = MarkerFinder([picture.nested_of(PAD)])
+    finder.camera = CameraParameters.pinhole(480, 480, 1.4)
+    pixels = np.pad(picture.draw(picture.nested_of(PAD), 300), 90, constant_values=255)
+    told = places(images.header(image(pixels)), finder(pixels))
+    assert marker_frames(told, {5: "tag_5"}) == {"transforms": []}
+    (row,) = sent("tf2_msgs/TFMessage", marker_frames(told, {0: "tag_0"})).transforms
+    assert (row.header.frame_id, row.child_frame_id) == (FRAME, "tag_0")
+    assert row.transform.translation.z == pytest.approx(0.8 * finder.camera.fx / 240.0, abs=0.05)
+    assert row.transform.rotation.w != 0.0
+
+
 # A vehicle at (1, 2, 5) that looks to the north, with a camera 0.1 m ahead of and 0.2 m below its
 # middle that looks down; the top of its images is ahead.
 POS, QUAT = (1.0, 2.0, 5.0), (0.0, 0.0, np.sin(np.pi / 4), np.cos(np.pi / 4))
@@ -213,14 +243,12 @@ def static(parent, child, pos, quat):
 
 def test_a_marker_becomes_a_pose_and_a_landing_target():
     camera, array = scene()
-    finder = markers.MarkerFinder([picture.nested_of(PAD)])
+    finder = MarkerFinder([picture.nested_of(PAD)])
     assert finder(array) == []  # the camera is not known yet
     finder.camera = images.camera_of(info(camera))
     ((marker, found),) = finder(array)
     header = images.header(image(array, t_us=11_050_000))
-    (place,) = sent(
-        "vision_msgs/Detection3DArray", markers.places(header, [(marker, found)])
-    ).detections
+    (place,) = sent("vision_msgs/Detection3DArray", places(header, [(marker, found)])).detections
     result = place.results[0]
     optical = result.pose.pose.position
     assert (result.id, place.bbox.size.x) == (0, 0.8)

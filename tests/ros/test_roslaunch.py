@@ -3,6 +3,7 @@
 import pytest
 
 from ros_fixtures import Processes, environment, free_port, needs_ros
+from xtdrone_core import resources
 
 pytestmark = needs_ros
 
@@ -28,3 +29,20 @@ def test_a_program_that_is_not_installed_is_one_line_before_anything_runs(
         f"{package}, which is not installed: {advice}"
     )
     assert done.stderr.count("\n") == 1 and "started roslaunch server" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "typo, line",
+    [
+        ("vehicel:=iris", "unknown argument of single_vehicle.launch 'vehicel'"),
+        ("vehicle:=irs", "vehicle 'irs'"),
+        ("n:=nine", "nine"),
+        ("wind:=fast", "fast"),
+    ],
+)
+def test_a_wrong_argument_is_one_line_and_nothing_else(tmp_path, typo, line):
+    processes = Processes(environment(port := free_port(), tmp_path))
+    launch_file = resources.root() / "launch" / "single_vehicle.launch"
+    done = processes.run("roslaunch", "-p", port, launch_file, typo)
+    assert done.returncode in (1, 2) and done.stdout == ""
+    assert line in done.stderr and done.stderr.count("\n") == 1

@@ -183,3 +183,32 @@ def test_the_rate_loop_trims_a_weak_rotor(vehicle):
     status = simulation.autopilot.status[0]
     assert abs(status["rate_integral"][:2]).min() > 1.0
     assert abs(status["sp_rates"]).max() < 0.3  # an integral that is too small leaves 1.2 rad/s
+
+
+def test_disturbances_in_force_are_listed_until_they_end():
+    """A battery's charge is set once, and not listed."""
+    simulation = Simulation(
+        Scenario(fleet("iris", 2), speed=0.0, wind="2,0,0"),
+        links=False,
+        control=ControlServer(Ports().control),
+    )
+    try:
+        handle = simulation.requests.handle
+        for text in ("payload iris_0 0.3", "rotor iris_1 2 0.5", "drain iris_0 0.001"):
+            handle("disturb", {"disturbance": text})
+        simulation.step()
+        answer = handle("disturbed", {})
+        assert answer["disturbances"] == [
+            {"kind": "payload", "vehicle": "iris_0", "value": pytest.approx(0.3, abs=1e-3)},
+            {"kind": "drain", "vehicle": "iris_0", "value": 0.001},
+            {"kind": "rotor", "vehicle": "iris_1", "value": 0.5, "rotor": 2},
+        ]
+        assert answer["wind"][0] == pytest.approx(2.0, abs=0.1)
+        for text in ("payload iris_0 0", "rotor iris_1 2 1", "drain iris_0 0"):
+            handle("disturb", {"disturbance": text})
+        handle("wind", {"wind": ""})
+        simulation.step()
+        assert handle("disturbed", {})["disturbances"] == []
+        assert handle("disturbed", {})["wind"] == [0, 0, 0]
+    finally:
+        simulation.close()

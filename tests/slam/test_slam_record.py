@@ -239,6 +239,33 @@ def test_recording_begins_and_ends_with_the_flight(tmp_path):
     )
 
 
+@pytest.mark.parametrize("begin, first_us", [("ground", 4000), ("hover", 80_000)])
+def test_a_recording_from_the_ground_begins_before_the_climb(tmp_path, begin, first_us):
+    stage = Stage(tmp_path)
+    agent = TrajectoryAgent(1, record_from=begin)
+    agent.attach(stage)
+    (recorder,) = stage.observers
+    agent.home = np.array([[*agent.trajectory.at(0.0)[0][:2], 0.0]])
+    state = SimpleNamespace(
+        pos=np.zeros((1, 3)),
+        quat=np.array([[0.0, 0.0, 0.0, 1.0]]),
+        vel=np.zeros((1, 3)),
+        ang_vel=np.zeros((1, 3)),
+    )
+    sensors = SimpleNamespace(gyro=np.ones((1, 3)), accel=np.ones((1, 3)))
+    for stage.t_us in range(4000, 120_000, 4000):
+        if stage.t_us == 80_000:  # the end of the climb
+            agent.begin(stage.t_us, None)
+        recorder.on_step(stage.t_us, state, sensors)
+        if stage.t_us == 100_000:
+            image = np.zeros((6, 8), dtype=np.uint8)
+            data = {"left": image, "right": image}
+            recorder.on_reading(
+                SimpleNamespace(vehicle="iris_0", sensor="pair", t_us=stage.t_us, data=data)
+            )
+    assert agent.recorder.truth()[0, 0] == pytest.approx(1e-6 * first_us)
+
+
 def test_vehicle_without_a_pair_cannot_record(tmp_path):
     stage = Stage(tmp_path)
     stage.rendered_sensors = list

@@ -1,7 +1,9 @@
 """Systems under test: the link, the KLT baseline on a drawn scene, and every way to fail."""
 
 import re
+import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ cv2 = pytest.importorskip("cv2")
 from slam_wall import POSE, READ, SIZE, stereo, wall
 from xtdrone_slam import SlamError
 from xtdrone_slam.benchmark import adapters, link, runner
+from xtdrone_slam.benchmark.session import Session
 from xtdrone_slam.systems.klt.odometry import Odometry
 
 
@@ -66,6 +69,7 @@ def test_failure_of_a_system_is_an_outcome(dataset, tmp_path, code, says):
     "code, says",
     [
         ("import time; time.sleep(60)", "no answer for 1.5 s"),
+        ("while True: pass", "no answer for 1.5 s"),
         (
             READ + POSE.format("0") + "; sys.stdin.buffer.close(); import time; time.sleep(60)",
             "no answer for|did not end within 0.5 s",
@@ -89,6 +93,29 @@ def test_a_system_that_answers_slowly_to_the_end_is_not_ended(dataset, tmp_path)
     )
     outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0, timeout_s=3.0)
     assert outcome.reason == "" and outcome.answers == len(dataset)
+
+
+@pytest.mark.parametrize(
+    "spent, hangs", [(0.0, True), (0.1, True), (0.6, False), (9.9, False), (10.1, True)]
+)
+def test_who_waits_for_a_busy_machine_does_not_hang(tmp_path, spent, hangs, monkeypatch):
+    code = "import time; time.sleep(60)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with open(tmp_path / "system.log", "w") as log:
+        session = Session(process, tmp_path, log, timeout_s=10.0 / 3.0)  # 10 s before the first one
+        try:
+            monkeypatch.setattr(session.monitor, "spent_since", lambda moment: spent)
+            later = time.monotonic() + 12.0
+            monkeypatch.setattr(time, "monotonic", lambda: later)
+            assert session.failed() == hangs
+        finally:
+            monkeypatch.undo()
+            session.close()
 
 
 def test_link_carries_pairs_and_answers():

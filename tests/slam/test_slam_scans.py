@@ -1,5 +1,7 @@
 """Scans of a lidar: in a dataset, on the link, and to a system under test."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,18 @@ def test_a_recording_has_sweeps_unless_they_are_switched_off():
     assert FlightOptions().sensors() == ""
     with pytest.raises(SlamError, match="a sweep of 2 is not allowed"):
         FlightOptions(sweep=2)
+
+
+def test_a_recording_begins_at_the_hover_unless_it_is_told_otherwise(tmp_path):
+    assert FlightOptions(begin="ground").label == "indoor_ground"
+    FlightOptions().save(tmp_path)
+    told = json.loads((tmp_path / "slam.json").read_text())
+    del told["begin"]  # as recordings have it that were made before
+    (tmp_path / "slam.json").write_text(json.dumps(told))
+    assert FlightOptions().matches(tmp_path)
+    assert not FlightOptions(begin="ground").matches(tmp_path)
+    with pytest.raises(SlamError, match="begin of 'landing' is not allowed: give hover or ground"):
+        FlightOptions(begin="landing")
 
 
 @pytest.mark.parametrize("name", ["tour", "aisle", "park"])

@@ -29,7 +29,15 @@ CONTROLS = {
     "#mission": ("test_a_mission_is_shown_and_flown", '"#mission"'),
     "#goto": ("test_go_to_by_click_in_view_and_map", '"#goto"'),
     "#mode": ("test_take_off_go_to_hold_return_and_land", '"#mode"'),
+    "#setmode": ("test_take_off_go_to_hold_return_and_land", '"#setmode"'),
     "#reset": ("test_reset_of_one_vehicle_while_others_fly", '"#reset"'),
+    "#hide": ("test_a_toast_leaves_the_horizon_free", '"#hide"'),
+    "#kill": ("test_kill_asks_and_stops_the_motors", '"#kill"'),
+    "#confirm button": ("answer", "#confirm button"),
+    "#back": ("test_a_way_back_to_the_start_page", '"#back"'),
+    "#panels": ("test_no_panel_covers_the_view", "#panels"),
+    "#stickhelp": ("test_the_sticks_panel_offers_what_is_missing", '"#stickhelp"'),
+    "#inforce button": ("test_what_is_disturbed_is_listed_and_ended", "#inforce button"),
     "#t-plots": ("test_plots", 'tab(fly, "plots")'),
     "#t-map": ("test_go_to_by_click_in_view_and_map", 'tab(fly, "map")'),
     "#t-navigation": ("test_a_click_is_the_next_goal", '"#t-navigation"'),
@@ -116,7 +124,7 @@ CONTROLS = {
 # What the page has, by the same selectors.
 FOUND = """[...new Set([...document.querySelectorAll("button, input, select, textarea, a[href], "
     + "[tabindex], .pad")].map((element) => {
-    for (const many of ["vehicles", "plots", "params", "mapping"])
+    for (const many of ["vehicles", "plots", "params", "mapping", "inforce", "confirm"])
         if (element.closest(`#${many}`)) return many === "mapping"
             ? `#mapping ${element.tagName}` : `#${many} ${element.tagName.toLowerCase()}`;
     if (element.id) return `#${element.id}`;

@@ -93,12 +93,53 @@ def test_vehicles_on_the_map(empty):
 
 @pytest.mark.parametrize("shape", ["grid", "line", "circle"])
 def test_patterns_can_be_flown(empty, shape):
+    """Four are four, whatever stood there; more stand beside them."""
+    place_three(empty)
     empty.click("#types [data-type=solo]")
-    for count in ("5", "3"):
-        empty.fill("#patterns [name=count]", count)
-        empty.select_option("#patterns [name=shape]", shape)
-        empty.click("#patterns button:not([type])")
-    assert form.read(data(empty)).scenario.n == 8
+    empty.select_option("#patterns [name=shape]", shape)
+    empty.fill("#patterns [name=count]", "4")
+    empty.click("#patterns [value=place]")
+    places = [each["pos"] for each in data(empty)["vehicles"]]
+    assert len(places) == 4
+    if shape == "grid":
+        assert sorted(places) == [[0, 0, 0], [0, 3, 0], [3, 0, 0], [3, 3, 0]]
+    empty.fill("#patterns [name=count]", "3")
+    empty.click("#patterns [value=add]")
+    assert form.read(data(empty)).scenario.n == 7
+
+
+@pytest.mark.parametrize(
+    "field, agent, options, vehicles, words",
+    [
+        ("set.formations", "formation", {}, 5, "does not fit 5 vehicles"),
+        ("engine", "", {"engine": "gazebo"}, 1, "not installed"),
+        ("autopilot", "", {"autopilot": "px4"}, 1, "not installed"),
+    ],
+)
+def test_what_cannot_be_flown_is_refused_at_its_field(
+    empty, field, agent, options, vehicles, words
+):
+    start = empty.evaluate("start.form.offered.ready")
+    if field in ("engine", "autopilot") and start[options[field]]["there"]:
+        pytest.skip(f"{options[field]} is installed here")
+    empty.evaluate(
+        "([agent, options, n]) => start.form.load({vehicles: Array.from({length: n}, (_, k) => "
+        "({type: 'iris', pos: [3 * k, 0, 0], yaw: 0})), options, agent, settings: {}})",
+        [agent, options, vehicles],
+    )
+    assert words in said_at(empty, field)
+    assert empty.is_visible(f'[data-field="{field}"] .refusal')
+    if options:
+        name = options[field]
+        assert "not installed" in empty.inner_text(f'.choices [data-name="{name}"]')
+
+
+def test_a_plane_cannot_fly_a_formation(empty):
+    empty.evaluate(
+        "start.form.load({vehicles: [{type: 'plane', pos: [0, 0, 0], yaw: 0}], options: {}, "
+        "agent: 'square', settings: {}})"
+    )
+    assert "cannot hover" in said_at(empty, "vehicles")
 
 
 def test_types_are_filtered_described_and_have_pictures(empty):
@@ -162,6 +203,7 @@ def test_refusals_are_at_their_field_and_nothing_starts(empty, server):
     browser.until(empty, "!document.querySelector('[data-field=wind] .refusal').textContent")
     empty.select_option("#o-agent", "formation")
     empty.click("#settings summary")
+    empty.fill("#s-formations", "line")
     empty.fill("#s-delay", "-1")
     assert "delay" in said_at(empty, "set.delay")
     empty.fill("#s-delay", "0.1")

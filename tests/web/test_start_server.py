@@ -276,6 +276,31 @@ def test_own_model_is_kept_shown_and_flown(page):
     assert not (page.folder / "scenarios/models/mine").exists()
 
 
+PARTS = {
+    "frame": "450",
+    "kv": "920",
+    "propeller": "apcsf-10x4.7",
+    "cells": "4",
+    "capacity": "5",
+    "mass": "1.6",
+}
+
+
+@pytest.mark.slow
+def test_a_vehicle_is_made_of_parts(page):
+    made = page.ask("api/designs/hawk", PARTS)
+    assert made["label"] == "hawk" and made["mass_kg"] == pytest.approx(1.6)
+    assert made["said"].startswith("Hover at") and made["name"].endswith("hawk/model.sdf")
+    for name, change, says in (
+        ("hawk", {}, "there is a model 'hawk' already"),
+        ("kite", {"mass": "16"}, "thrust to weight"),
+        ("kite", {"kv": ""}, "lacks kv"),
+    ):
+        assert says in page.ask(f"api/designs/{name}", PARTS | change)["error"]
+        assert not (page.folder / "scenarios/models/kite").exists()
+    assert page.ask("api/models/hawk", method="DELETE") == {"ok": True}
+
+
 @pytest.mark.parametrize(
     "name, files, says",
     [
@@ -488,3 +513,48 @@ def test_taken_port_is_said(page, capsys):
     assert main(["web"]) == 1
     said = capsys.readouterr().err
     assert f"port {own_ports.PORTS.start}" in said and said.count("\n") == 1
+
+
+# What cannot be flown -----------------------------------------------------------------------------
+
+FIVE = [{**VEHICLES[0], "name": f"iris_{k}", "pos": [3.0 * k, 0.0, 0.0]} for k in range(5)]
+PLANE = [{**VEHICLES[0], "type": "plane", "name": "plane_0"}]
+
+
+@pytest.mark.parametrize(
+    "vehicles, agent, settings, field, says",
+    [
+        (FIVE, "formation", {}, "set.formations", "'cube' does not fit 5 vehicles"),
+        (FIVE, "formation", {"formations": "line,cube"}, "set.formations", "it needs 9"),
+        (FIVE, "formation_mission", {"formation": "cube"}, "set.formation", "does not fit"),
+        (FIVE, "explore", {}, "agent", "give one vehicle"),
+        (ONE, "formation", {}, "agent", "give 2 or more"),
+        (ONE, "mission", {}, "mission", "flies a plan"),
+        (ONE, "race", {}, "track", "flies a track"),
+        (PLANE, "square", {}, "vehicles", "plane_0 cannot hover"),
+    ],
+)
+def test_what_an_agent_cannot_fly_is_refused_at_its_field(vehicles, agent, settings, field, says):
+    plan = form.read({"vehicles": vehicles, "options": {}, "agent": agent, "settings": settings})
+    with pytest.raises(form.Refused) as refused:
+        form.check(plan)
+    assert refused.value.field == field and says in str(refused.value)
+
+
+def test_five_that_fit_are_not_refused():
+    settings = {"formations": "line,V"}
+    form.check(
+        form.read({"vehicles": FIVE, "options": {}, "agent": "formation", "settings": settings})
+    )
+
+
+@pytest.mark.parametrize(
+    "option, value, field", [("engine", "gazebo", "engine"), ("autopilot", "px4", "autopilot")]
+)
+def test_a_program_that_is_not_installed_is_refused(monkeypatch, tmp_path, option, value, field):
+    monkeypatch.delenv("PX4_BUILD", raising=False)
+    monkeypatch.setattr("xtdrone_control.doctor.machine.root", lambda: tmp_path)
+    plan = form.read({"vehicles": ONE, "options": {option: value}})
+    with pytest.raises(form.Refused, match="is not installed here") as refused:
+        form.check(plan)
+    assert refused.value.field == field

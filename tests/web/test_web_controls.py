@@ -43,4 +43,5 @@ def test_the_page_has_the_controls_of_the_list_and_no_other(page):
     page.evaluate("station.panel.params.params.length || station.panel.params.load()")
     found = set(page.evaluate(FOUND))
     assert found - CONTROLS.keys() == set()
-    assert CONTROLS.keys() - found <= {"#params input", "#plots button"}  # shown on demand
+    on_demand = {"#params input", "#plots button", "#inforce button"}
+    assert CONTROLS.keys() - found <= on_demand

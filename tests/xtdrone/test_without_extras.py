@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,47 +17,13 @@ EXTRAS = """
     pettingzoo pxr pyarrow pyqtgraph PySide6 ray rosbags rospy rsl_rl skrl stable_baselines3
     tensorboard torch trackers yourdfpy
 """.split()
-PROGRAM = """
-import contextlib, io, json, sys
-
-EXTRAS, LINES = json.loads(sys.argv[1]), json.loads(sys.argv[2])
-
-
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in EXTRAS:
-            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
-
-
-sys.meta_path.insert(0, Missing())
-from xtdrone_core import command
-
-
-def run(words):
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            status = command.main(words)
-        except SystemExit as end:
-            status = end.code
-    return status or 0, out.getvalue(), err.getvalue()
-
-
-def subcommands(parser, words):
-    for name, child in parser.subcommands.items():
-        yield [*words, name]
-        yield from subcommands(child, [*words, name])
-
-
-LINES += [[*words, "--help"] for words in subcommands(command.build_parser([]), [])]
-print(json.dumps([[words, *run(words)] for words in LINES]))
-"""
+WALK = Path(__file__).parents[1] / "support" / "command_walk.py"
 
 
 def run(tmp_path, *lines):
     """Words, exit status, output and errors of command lines, all in one process without extras."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(EXTRAS), json.dumps(lines)],
+        [sys.executable, WALK, json.dumps(EXTRAS), json.dumps(lines)],
         cwd=tmp_path,
         env={**os.environ, "XTDRONE_RUNS": str(tmp_path / "runs")},
         capture_output=True,

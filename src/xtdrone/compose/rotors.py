@@ -148,6 +148,31 @@ class PropellerThrust(ThrustCurve):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ModelledThrust(ThrustCurve):
+    """A propeller by a model of its own, see docs/propellers.md.
+
+    Examples:
+        >>> ModelledThrust(max_speed=900.0, propeller="apcsf-10x4.7").model
+        ''
+    """
+
+    propeller: str  # name, or file beside the vehicle's
+    model: str = ""  # one of `xtdrone propeller`'s; "": what the propeller has
+
+    def coefficients(self) -> Mapping[str, float]:
+        """Returns none: the model has them."""
+        return {}
+
+    def write(self, plugin: Element) -> None:
+        """Adds <xtdrone:propeller>."""
+        super().write(plugin)
+        block = add(plugin, OWN + "propeller")
+        add(block, "name", self.propeller)
+        if self.model:
+            add(block, "model", self.model)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rotor(Part):
     """One rotor; its number is its place among the vehicle's rotors.
 

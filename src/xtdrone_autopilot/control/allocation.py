@@ -12,11 +12,11 @@ import numpy as np
 from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thrust
-from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, lifting_rotors
+from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, lifting_rotors
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
 from ..interfaces import Estimator
-from ..state.vehicle_status import NO_SET_POINT, ON_WINGS
+from ..state.vehicle_status import NO_SET_POINT
 from .vector import air_velocity, clamp
 from .vectoring import Vectoring, allocate, command_servos, tilt_forwards
 
@@ -211,7 +211,7 @@ def vector_fleet(
                 values[i],
                 position[i],
             )
-        if flies and status[i].vtol_state == ON_WINGS:
+        if flies and status[i].vehicle_type == FIXED_WING:
             pass  # fixed_wing.stack commands the rotors by the throttle
         elif flies:
             allocate(

@@ -39,11 +39,25 @@ def _summed_variance(sums: np.ndarray, square_sum: float, count: float) -> float
 
 
 @njit
+def is_still(ekf: VehicleEkf) -> bool:
+    """Returns whether the sums are of a vehicle on firm ground, by what its gyroscope read."""
+    tuning, state = ekf.tuning, ekf.state
+    count = float(state.samples)
+    wx, wy, wz = state.gyro_sum[0] / count, state.gyro_sum[1] / count, state.gyro_sum[2] / count
+    return (
+        math.sqrt(wx * wx + wy * wy + wz * wz) < tuning.rest_rate
+        and _summed_variance(state.gyro_sum, state.gyro_square, count) < 3.0 * tuning.still_gyro**2
+    )
+
+
+@njit
 def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
     """Sets attitude and biases from the sums, if the vehicle was at rest.
 
     The accelerometer gives the vertical, the magnetometer the heading, corrected by the
     declination of the known field. The excess over gravity is accelerometer bias along that axis.
+    What the gyroscope reads is its bias if the vehicle stands still. On a deck that rocks, which is
+    no bias, both biases begin at zero, and are as little known as the tilt.
 
     Args:
         ekf: Filter of the vehicle.
@@ -62,7 +76,7 @@ def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
         _summed_variance(state.accel_sum, state.accel_square, count) < 3.0 * tuning.rest_accel**2
         and _summed_variance(state.gyro_sum, state.gyro_square, count) < 3.0 * tuning.rest_gyro**2
         and abs(norm - GRAVITY) < tuning.rest_gravity
-        and math.sqrt(wx * wx + wy * wy + wz * wz) < tuning.rest_rate
+        and math.sqrt(wx * wx + wy * wy + wz * wz) < tuning.align_rate
     )
     if not at_rest or state.field_samples == 0:
         return False
@@ -92,8 +106,10 @@ def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
         uy,
         uz,
     )
-    estimate.gyro_bias[0], estimate.gyro_bias[1], estimate.gyro_bias[2] = wx, wy, wz
-    excess = norm - GRAVITY
+    still = is_still(ekf)
+    for k in range(3):
+        estimate.gyro_bias[k] = state.gyro_sum[k] / count if still else 0.0
+    excess = norm - GRAVITY if still else 0.0
     estimate.accel_bias[0], estimate.accel_bias[1], estimate.accel_bias[2] = (
         ux * excess,
         uy * excess,
@@ -106,22 +122,25 @@ def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
 
 
 @njit
-def initial_covariance(tuning: Record, quat: np.ndarray, cov: np.ndarray) -> None:
+def initial_covariance(tuning: Record, quat: np.ndarray, still: bool, cov: np.ndarray) -> None:
     """Writes the covariance (SIZE, SIZE) after the alignment.
 
     Horizontally, tilt error and accelerometer bias are fully correlated; vertically the bias is
-    known.
+    known, as that of the gyroscope is, if the vehicle stood still.
     """
     cov[:, :] = 0.0
     rotation = to_matrix(quat[0], quat[1], quat[2], quat[3])
     bias = tuning.accel_bias_sigma**2
+    gyro_sigma = tuning.rest_gyro_bias_sigma if still else tuning.gyro_bias_sigma
+    accel_sigma = tuning.rest_accel_bias_sigma if still else tuning.accel_bias_sigma
+    tilt_sigma = tuning.start_tilt_sigma if still else tuning.rocking_tilt_sigma
     for k in range(3):
         cov[VEL + k, VEL + k] = tuning.start_vel_sigma**2
         cov[POS + k, POS + k] = tuning.start_pos_sigma**2
-        cov[GYRO_BIAS + k, GYRO_BIAS + k] = tuning.rest_gyro_bias_sigma**2
+        cov[GYRO_BIAS + k, GYRO_BIAS + k] = gyro_sigma**2
         for j in range(3):
             cov[ACCEL_BIAS + k, ACCEL_BIAS + j] = (
-                -rotation[6 + k] * rotation[6 + j] * (bias - tuning.rest_accel_bias_sigma**2)
+                -rotation[6 + k] * rotation[6 + j] * (bias - accel_sigma**2)
             )
         cov[ACCEL_BIAS + k, ACCEL_BIAS + k] += bias
         cov[EARTH + k, EARTH + k] = tuning.earth_field_sigma**2
@@ -131,7 +150,7 @@ def initial_covariance(tuning: Record, quat: np.ndarray, cov: np.ndarray) -> Non
         cov[ATT + 1, ACCEL_BIAS + k] = rotation[k] * bias / GRAVITY
         cov[ACCEL_BIAS + k, ATT] = cov[ATT, ACCEL_BIAS + k]
         cov[ACCEL_BIAS + k, ATT + 1] = cov[ATT + 1, ACCEL_BIAS + k]
-    tilt = bias / GRAVITY**2 + tuning.start_tilt_sigma**2
+    tilt = bias / GRAVITY**2 + tilt_sigma**2
     cov[ATT, ATT] = tilt
     cov[ATT + 1, ATT + 1] = tilt
     cov[ATT + 2, ATT + 2] = tuning.start_yaw_sigma**2

@@ -18,6 +18,7 @@ from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..parameters.store import ParameterStore, table
 from ..state.estimator_flags import ALIGNED, GPS_USED, MAG_USED, POSITION_VALID, VISION_USED
+from .auxiliary import fuse_horizontal_velocity
 from .kernel import step_fleet
 from .lanes import STEP_TIME, blocks_of, new_scratch, step_block
 from .readiness import why_no_attitude, why_no_source
@@ -71,6 +72,7 @@ class EkfParameters:
     earth_field_sigma: float  # model of the Earth's field [T]
     field_bias_sigma: float  # magnetometer bias at start [T]
     start_tilt_sigma: float  # tilt beyond what the accelerometer bias explains [rad]
+    rocking_tilt_sigma: float  # the same on a deck that rocks [rad]
     start_yaw_sigma: float  # heading after the alignment [rad]
     start_vel_sigma: float  # velocity after the alignment [m/s]
     start_pos_sigma: float  # position and barometer offset after the alignment [m]
@@ -90,7 +92,9 @@ class EkfParameters:
     rest_gyro: float  # largest deviation of a gyro axis at rest [rad/s]
     rest_gravity: float  # largest error of the specific force with bias at rest [m/s^2]
     rest_force: float  # largest error of the specific force without bias at rest [m/s^2]
-    rest_rate: float  # largest angular velocity at rest [rad/s]
+    rest_rate: float  # largest angular velocity at rest, about PX4's 3 degrees/s [rad/s]
+    align_rate: float  # largest mean angular velocity of an alignment [rad/s]
+    still_gyro: float  # deviation of a gyro axis above which what it stands on rocks [rad/s]
     rest_time: float  # a landed vehicle without motion for this long is at rest [s]
     zero_velocity_noise: float  # velocity of a vehicle at rest [m/s]
     zero_rate_noise: float  # angular velocity of a vehicle at rest [rad/s]
@@ -293,17 +297,7 @@ class Ekf(Estimator):
         """
         if self.t_us is None or self._readings is None:
             return
-        params, cov = self._parameters[i], np.ascontiguousarray(self.covariance(i))
-        ekf = VehicleEkf(
-            self._tuning[i],
-            params,
-            self._readings[i],
-            self.records[i],
-            self.filters[i],
-            self._history[i],
-            cov,
-            self._scratch,
-        )
+        params, ekf = self._parameters[i], self._filter_of(i)
         fuse_vision(
             ekf,
             self._times,
@@ -314,7 +308,29 @@ class Ekf(Estimator):
             float(params["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
             float(params["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma),
         )
-        self.covariance(i)[:] = cov
+        self.covariance(i)[:] = ekf.cov
+
+    def fuse_velocity(self, i: int, vel: np.ndarray, variance: np.ndarray) -> None:
+        """Fuses a velocity over ground; see Estimator."""
+        if self.t_us is None or self._readings is None:
+            return
+        ekf = self._filter_of(i)
+        fuse_horizontal_velocity(ekf, self.t_us, vel, variance)
+        self.covariance(i)[:] = ekf.cov
+
+    def _filter_of(self, i: int) -> VehicleEkf:
+        """The filter of vehicle i; its covariance may be a copy."""
+        assert self._readings is not None
+        return VehicleEkf(
+            self._tuning[i],
+            self._parameters[i],
+            self._readings[i],
+            self.records[i],
+            self.filters[i],
+            self._history[i],
+            np.ascontiguousarray(self.covariance(i)),
+            self._scratch,
+        )
 
     def why_not_ready(self, i: int) -> str:
         """Returns why vehicle i is not ready; empty if it is ready."""

@@ -35,7 +35,7 @@ from .aid_sources import (
     is_moving,
     predict_terrain,
 )
-from .alignment import accumulate, align, initial_covariance
+from .alignment import accumulate, align, initial_covariance, is_still
 from .delayed_fusion import store_past_state
 from .filter import (
     add_noise,
@@ -113,10 +113,11 @@ def is_aligned(ekf: VehicleEkf, step: Step) -> bool:
     if state.samples < ekf.tuning.align_steps:
         return False
     done = align(ekf, step.field, step.t_us)
+    if done:
+        initial_covariance(ekf.tuning, ekf.estimate.quat, is_still(ekf), ekf.cov)
     clear_alignment(state)
     if not done:
         return False
-    initial_covariance(ekf.tuning, ekf.estimate.quat, ekf.cov)
     for k in range(3):
         state.earth_field[k] = step.field[k]
     return True

@@ -70,7 +70,7 @@ def fly_auto(
         wing.roll = math.radians(params.FW_GPSF_R)
         demand = cruise_demand(wing, params, motion.height, DESCENT, wing.airspeed_sp)
     else:
-        height = _follow_target(vehicle, wing, params, motion)
+        height = follow_target(vehicle, wing, params, motion)
         demand = cruise_demand(wing, params, height, math.nan, wing.airspeed_ref / wing.eas2tas)
     control_energy(wing, params, motion, demand, t_us, dt)
     if vehicle.landed:
@@ -78,7 +78,7 @@ def fly_auto(
 
 
 @njit
-def _follow_target(vehicle: Record, wing: Record, params: Record, motion: Motion) -> float:
+def follow_target(vehicle: Record, wing: Record, params: Record, motion: Motion) -> float:
     """Follows the leg or the circle; returns the height set-point, world z [m]."""
     target = vehicle.target[1], vehicle.target[0]
     distance = math.hypot(target[0] - motion.pos[0], target[1] - motion.pos[1])

@@ -74,6 +74,26 @@ def motion_of(estimate: Record) -> Motion:
 
 
 @njit
+def with_wind(motion: Motion, wind: Pair) -> Motion:
+    """Returns a motion in air of a known velocity [m/s]."""
+    return Motion(
+        motion.pos,
+        motion.height,
+        motion.vel,
+        motion.climb,
+        motion.forward,
+        motion.roll,
+        motion.pitch,
+        motion.heading,
+        motion.yaw_rate,
+        wind,
+        True,
+        1.0,
+        motion.terrain,
+    )
+
+
+@njit
 def measure_airspeed(wing: Record, readings: Record, height: float, t_us: int) -> None:
     """Writes the calibrated airspeed of the pitot tube and the ratio EAS to TAS.
 

@@ -101,6 +101,29 @@ class GimbalManager(Memory):
             self.mount.turn(i, angles, rates, bool(flags & mavlink.GIMBAL_MANAGER_FLAGS_YAW_LOCK))
         return Answer(ACCEPTED)
 
+    def aim(self, i: int, system: int, position: np.ndarray | None) -> bool:
+        """Looks at a place for the companion computer of vehicle i, which an Agent is.
+
+        It takes control where nobody has it, as by DO_GIMBAL_MANAGER_CONFIGURE, and gives way to
+        who took it.
+
+        Args:
+            i: The vehicle.
+            system: Its system id.
+            position: (3,) world [m]; None for straight ahead.
+
+        Returns:
+            Whether it is in control.
+        """
+        own = [system, mavlink.MAV_COMP_ID_ONBOARD_COMPUTER]
+        primary = self._control[i, 0]
+        if not primary.any():
+            primary[:] = own
+        if primary.tolist() != own:
+            return False
+        self.mount.look_at(i, position)
+        return True
+
     @on_request("GIMBAL_MANAGER_INFORMATION")
     def _information(self, i: int, params: Sequence[float]) -> list:
         if not self.mount.fitted[i]:

@@ -17,7 +17,7 @@ from xtdrone_core.frames import enu_ned, flu_frd, yaw_enu_ned
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import MODES, Mode
 from xtdrone_core.state import SensorBatch
-from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
+from xtdrone_dynamics.abilities.vehicle_type import HALF_WINGED, TAILSITTER
 from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.earth.atmosphere import density
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
@@ -146,7 +146,9 @@ class Streams:
         # One for the world: it changes by centimetres per kilometre.
         self._geoid = geoid_height(self._origin[0], self._origin[1])
         self.devices = DeviceStreams(r)
-        self._tailsitters = np.flatnonzero(r.status["vtol_type"] == TAILSITTER)
+        self._tailsitters = np.flatnonzero(
+            np.isin(r.status["vtol_type"], (TAILSITTER, HALF_WINGED))
+        )
         parts = self, self.devices, *(kind(r) for kind in PARTS), *r.others
         found = [
             *((part, *row) for part in parts for row in declared(part, "streams")),

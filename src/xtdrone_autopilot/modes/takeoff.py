@@ -3,6 +3,7 @@
 import math
 
 from xtdrone_core.modes import VTOL_TAKEOFF, Mode
+from xtdrone_dynamics.abilities.vehicle_type import HALF_WINGED
 
 from ..state.flight_state import ModeTask
 from ..state.outbox import INFO
@@ -72,7 +73,7 @@ class Takeoff(ModeTask):
             self._navigator.fly_to(
                 i, status["target"].copy(), TARGET_POSITION, yaw=math.atan2(north, east)
             )
-            self._navigator.watch(i)
+            self._navigator.watch(i, faced=bool(status["vtol_type"] == HALF_WINGED))
         else:
             self._request_transition(i, ON_WINGS)
 

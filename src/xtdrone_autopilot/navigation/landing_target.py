@@ -2,7 +2,8 @@
 
 As PX4 v1.15's landing_target_estimator: angles to the target become a relative position by the
 distance to the ground, and a filter of position and velocity for each horizontal axis smoothes it.
-A position that the message has is taken as it is.
+The velocity relative to a stationary target (LTEST_MODE 1) aids the vehicle's estimator. A position
+that the message has is taken as it is.
 """
 
 import math
@@ -20,6 +21,7 @@ from ..state.clock import StepClock
 
 PERIOD_US = 20_000  # of the filter's prediction, as in PX4 [us]
 TIMEOUT_US = 2_000_000  # the filter begins anew after so long without a measurement [us]
+STATIONARY = 1  # LTEST_MODE of a target that does not move: it measures the vehicle's velocity
 _OUTLIER = 3.84  # test ratio beyond which a measurement is rejected: 5 % of the good ones
 _NEVER = -(1 << 62)
 _SHALLOW = 1e-6  # vertical part of a ray to the target, below which there is no position
@@ -124,6 +126,9 @@ class LandingTargets(Memory):
         record["predicted_t"] = record["updated_t"] = now
         place = self._estimator.pos[i] + (*record["relative"][:, 0], -down)
         self.take_position(i, now, place)
+        if self._get(i, "LTEST_MODE") == STATIONARY:
+            variance = np.ascontiguousarray(record["variance"][:, 1, 1])
+            self._estimator.fuse_velocity(i, -record["relative"][:, 1], variance)
 
     def _predict(self, i: int) -> None:
         record, now = self.records[i], self._clock.t_us

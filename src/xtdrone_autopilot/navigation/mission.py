@@ -29,6 +29,7 @@ from ..state.vehicle_status import (
     TARGET_POSITION,
     WATCH_NOTHING,
     WATCH_TIME,
+    on_wings,
 )
 from . import mission_items as items_of
 from .mission_items import (
@@ -188,7 +189,8 @@ class Missions(StoredItems, ModeTask):
     def _is_near(self, i: int, radius: float) -> bool:
         """Returns whether vehicle i is at its target, or on the circle that it flies there."""
         status = self._status[i]
-        circle = self.legs.radius(i, radius) if status["vehicle_type"] != MULTICOPTER else 0.0
+        hovers = status["vehicle_type"] == MULTICOPTER and not on_wings(status)
+        circle = 0.0 if hovers else self.legs.radius(i, radius)
         away = math.hypot(*(status["target"] - self._estimator.pos[i])[:2])
         return bool(away <= status["accept"] + circle)
 
@@ -294,7 +296,7 @@ class Missions(StoredItems, ModeTask):
             return
         flown.index = first
         place = self.legs.next_place(i, flown.index)
-        hovers = status["vehicle_type"] == MULTICOPTER
+        hovers = status["vehicle_type"] == MULTICOPTER and not on_wings(status)
         rises = items[first].command == VTOL_TAKEOFF  # by itself
         low = (
             hovers

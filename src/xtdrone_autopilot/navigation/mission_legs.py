@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from xtdrone_core.frames import yaw_enu_ned
-from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER
+from xtdrone_dynamics.abilities.vehicle_type import HALF_WINGED
 
 from ..interfaces import Estimator
 from ..parameters.store import ParameterStore
@@ -28,6 +28,7 @@ from ..state.vehicle_status import (
     WATCH_NOTHING,
     WATCH_PLACE,
     WATCH_STOP,
+    on_wings,
     runs_off,
 )
 from .mission_items import (
@@ -120,7 +121,7 @@ class MissionLegs:
             self._climb(i, flown)
         elif runs_off(status) and item.command in (TAKEOFF, LAND):
             self._by_runway(i, flown, item, position)
-        elif item.command == VTOL_TAKEOFF and status["vehicle_type"] == MULTICOPTER:
+        elif item.command == VTOL_TAKEOFF and not on_wings(status):
             self._rise(i, flown, position)
         elif item.command in (LAND, VTOL_LAND):
             self.land(i, flown, item, position)
@@ -217,8 +218,8 @@ class MissionLegs:
         """Above the place first, at the height flown so far, then down."""
         status, pos = self._status[i], self._estimator.pos[i]
         radius = self._parameters.get(i, "NAV_ACC_RAD")
-        on_wings = status["vehicle_type"] == FIXED_WING
-        if flown.work != APPROACH and (on_wings or math.hypot(*(position - pos)[:2]) > radius):
+        flies = on_wings(status)
+        if flown.work != APPROACH and (flies or math.hypot(*(position - pos)[:2]) > radius):
             flown.work = APPROACH
             height = status["target"][2] if status["target_type"] == TARGET_POSITION else pos[2]
             self._navigator.fly_to(
@@ -228,13 +229,13 @@ class MissionLegs:
                 previous=flown.last or OPEN,
                 speed=flown.speed,
             )
-            self._navigator.watch(i, WATCH_STOP if on_wings else WATCH_PLACE)
+            self._navigator.watch(i, WATCH_STOP if flies else WATCH_PLACE)
         else:
             flown.work = ITEM
             self._navigator.fly_to(
                 i, position, TARGET_LAND, previous=flown.last or OPEN, speed=flown.speed
             )
-            if item.command == LAND and not on_wings and item.params[1] in _PRECISE:
+            if item.command == LAND and not flies and item.params[1] in _PRECISE:
                 self.on_precision_landing(i, int(item.params[1]))
 
     def _rise(self, i: int, flown: Progress, position: np.ndarray) -> None:
@@ -273,7 +274,8 @@ class MissionLegs:
         offset = np.zeros(2) if ahead is None else (ahead - place)[:2]
         yaw = math.atan2(offset[1], offset[0]) if math.hypot(*offset) > _AT_CIRCLE else math.nan
         self._navigator.fly_to(i, place, TARGET_POSITION, yaw=yaw)
-        self._navigator.watch(i)
+        # Half wings that are edge-on to the wind cannot turn there, and need not.
+        self._navigator.watch(i, faced=bool(self._status["vtol_type"][i] == HALF_WINGED))
 
     def _transition(self, i: int, flown: Progress, item: Item) -> None:
         flown.work = TRANSITION
@@ -281,10 +283,10 @@ class MissionLegs:
 
     def goes_on_to_transition(self, i: int, flown: Progress, item: Item) -> bool:
         """Begins what an item with a transition does next, if there is something."""
-        on_wings = self._status["vehicle_type"][i] == FIXED_WING
+        flies = on_wings(self._status[i])
         if item.command == VTOL_TAKEOFF and flown.work == CLIMB:
             self._align(i, flown, item)
-        elif flown.work == ALIGN or (flown.work == APPROACH and on_wings):
+        elif flown.work == ALIGN or (flown.work == APPROACH and flies):
             self._transition(i, flown, item)
         else:
             return False
@@ -293,7 +295,7 @@ class MissionLegs:
     def _circle(self, i: int, flown: Progress, item: Item, centre: np.ndarray) -> None:
         status, pos = self._status[i], self._estimator.pos[i]
         radius = math.copysign(self.radius(i, item.params[2]), item.params[2])
-        if flown.work == APPROACH or status["vehicle_type"] == FIXED_WING:
+        if flown.work == APPROACH or on_wings(status):
             flown.work = CIRCLE
             self._navigator.fly_to(i, centre, TARGET_ORBIT, speed=flown.speed)
             self._navigator.watch(i)

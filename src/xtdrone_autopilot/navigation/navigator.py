@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core.modes import Mode
+from xtdrone_core.modes import MODES, Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.state import SensorBatch
-from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL
+from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, HALF_WINGED, MULTICOPTER, NOT_VTOL
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
@@ -32,6 +32,7 @@ from ..state.vehicle_status import (
     ATTITUDE,
     EVENT_FAILSAFE_DELAY_OVER,
     EVENT_OFFBOARD_LOST,
+    HOVERS,
     NEVER,
     NEW_MODE,
     NO_SET_POINT,
@@ -47,6 +48,7 @@ from ..state.vehicle_status import (
     WATCH_HEIGHT,
     WATCH_NOTHING,
     WATCH_PLACE,
+    on_wings,
 )
 from . import ground
 from .auto import descend, move_to_target, trajectory_step, watch_target
@@ -56,6 +58,7 @@ from .trajectory import clear_set_points, copy_trajectory, start_trajectory
 MANUAL, STABILIZED, ACRO = int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO)
 ALTCTL, POSCTL, OFFBOARD = int(Mode.ALTCTL), int(Mode.POSCTL), int(Mode.OFFBOARD)
 LOITER = int(Mode.LOITER)
+_TO_TARGETS = tuple(int(mode) for mode, spec in MODES.items() if spec.by_target)
 
 STICK_TAKES_OFF = 0.3  # throttle stick from which a take-off begins
 ACC_FILTER_S = 0.03  # time constant of the acceleration that damps the velocity loop [s]
@@ -151,6 +154,43 @@ def flies_trajectory(vehicle: Record) -> bool:
 
 
 @njit
+def flies_to_target(vehicle: Record) -> bool:
+    """Returns whether the mode flies to a target."""
+    return vehicle.mode in _TO_TARGETS
+
+
+@njit
+def _on_half_wings(vehicle: Record) -> bool:
+    """Returns whether vtol.Vtol has written the trajectory of a vehicle beyond its hover."""
+    return bool(
+        vehicle.vtol_type == HALF_WINGED
+        and vehicle.vtol_state != HOVERS
+        and flies_to_target(vehicle)
+    )
+
+
+@njit
+def _changes_over(vehicle: Record) -> bool:
+    """Returns whether other loops than those of hover fly a VTOL, in a transition."""
+    return bool(
+        vehicle.vtol_type != HALF_WINGED
+        and vehicle.vtol_state in (TO_FIXED_WING, TO_HOVER)
+        and flies_trajectory(vehicle)
+    )
+
+
+@njit
+def _follow_wings(vehicle: Record) -> None:
+    """Velocity and acceleration, of which the attitude follows; its position is left open."""
+    yaw = vehicle.sp_yaw
+    clear_set_points(vehicle)
+    vehicle.sp_yaw = yaw
+    for k in range(3):
+        vehicle.sp_vel[k] = vehicle.smooth_vel[k]
+        vehicle.sp_acc[k] = vehicle.smooth_acc[k]
+
+
+@njit
 def _change_over(vehicle: Record, params: Record, yaw: float, dt: float) -> None:
     """A VTOL in a transition: its climb rate goes to zero, pitch and roll follow by vtol.Vtol.
 
@@ -184,7 +224,9 @@ def _navigate_one(
     vehicle.sp_side_force[0] = vehicle.sp_side_force[1] = 0.0
     vehicle.climb_max, vehicle.sink_max = params.MPC_Z_VEL_MAX_UP, params.MPC_Z_VEL_MAX_DN
     takeoff_requested = vehicle.stick_up > STICK_TAKES_OFF
-    if vehicle.vtol_state in (TO_FIXED_WING, TO_HOVER) and flies_trajectory(vehicle):
+    if _on_half_wings(vehicle):
+        _follow_wings(vehicle)
+    elif _changes_over(vehicle):
         _change_over(vehicle, params, yaw, dt)
     elif mode == OFFBOARD:
         _offboard(vehicle, actuators)
@@ -461,7 +503,7 @@ class Navigator(Memory):
         """AUTO.LOITER: stays where it loiters, or where it can come to rest."""
         vehicle = self._status[i]
         estimator, get = self._estimator, self._parameters.get
-        circles = vehicle["vehicle_type"] == FIXED_WING
+        circles = on_wings(vehicle)
         near = get(i, "NAV_ACC_RAD") + (get(i, "NAV_LOITER_RAD") if circles else 0.0)
         loiters = (
             (circles or vehicle["on_trajectory"])

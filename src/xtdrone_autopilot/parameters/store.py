@@ -24,6 +24,7 @@ from xtdrone_core.mavlink.checksum import crc32
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
+    HALF_WINGED,
     MULTICOPTER,
     NOT_VTOL,
     STANDARD_VTOL,
@@ -126,6 +127,7 @@ _AIRFRAMES = {
     (MULTICOPTER, STANDARD_VTOL): "standard_vtol.csv",
     (MULTICOPTER, TAILSITTER): "tailsitter.csv",
     (MULTICOPTER, TILTROTOR): "tiltrotor.csv",
+    (MULTICOPTER, HALF_WINGED): "half_wings.csv",
 }
 # Prefixes of parameters that only vehicles with wings, and only VTOLs, list.
 _FIXED_WING_PREFIXES = ("FW_", "LNDFW_", "NPFG_", "RWTO_", "TRIM_")

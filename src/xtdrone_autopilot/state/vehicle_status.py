@@ -19,8 +19,10 @@ from xtdrone_dynamics.abilities.effectiveness import (
 from xtdrone_dynamics.abilities.force_envelope import ForceEnvelope
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
+    HALF_WINGED,
     MULTICOPTER,
     NOT_VTOL,
+    half_winged,
     lifting_rotors,
     vehicle_types,
     vtol_types,
@@ -319,6 +321,17 @@ def describe_bodies(status: np.ndarray, fleet: FleetModel) -> None:
     # H-force of XTDrone (4) at the speed that all rotors have in hover.
     hover = np.sqrt(fleet.vehicle["mass"] * GRAVITY / np.maximum(c.sum(axis=1), 1e-12))
     status["drag"] = a["rotor_drag_coefficient"].sum(axis=1) * hover / fleet.vehicle["mass"]
+
+
+def describe_half_wings(status: np.ndarray, fleet: FleetModel) -> None:
+    """Makes tail-sitters on half wings VTOLs, where control loops fly them at all speeds."""
+    wings = half_winged(fleet)
+    status["vtol_type"][wings], status["vtol_state"][wings] = HALF_WINGED, HOVERS
+
+
+def on_wings(status: Record) -> bool:
+    """Returns whether a vehicle flies as a fixed wing does, on legs and circles."""
+    return bool(status["vehicle_type"] == FIXED_WING or status["vtol_state"] == ON_WINGS)
 
 
 def runs_off(status: Record) -> bool:

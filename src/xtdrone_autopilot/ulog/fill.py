@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from xtdrone_core.modes import Mode
-from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, TAILSITTER
+from xtdrone_dynamics.abilities.vehicle_type import HALF_WINGED, NOT_VTOL, TAILSITTER
 from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.earth.atmosphere import density, height_of_pressure
@@ -299,7 +299,7 @@ def fill_state(
     )
     snapshot.is_vtol, snapshot.is_tailsitter = (
         vehicle.vtol_type != NOT_VTOL,
-        vehicle.vtol_type == TAILSITTER,
+        vehicle.vtol_type in (TAILSITTER, HALF_WINGED),
     )
     snapshot.in_transition_to_fw = vehicle.vtol_state == TO_FIXED_WING
     snapshot.in_transition = vehicle.vtol_state in (TO_FIXED_WING, TO_HOVER)

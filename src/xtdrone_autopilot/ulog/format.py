@@ -202,6 +202,7 @@ def topic_of(name: str, row: dict[str, Any]) -> Topic:
     if values:
         raise AutopilotError(f"topics.yaml: {name} has no field '{next(iter(values))}'")
     periods = {profile: 1000 * row[profile] for profile in ("full", "fleet")}
+    periods["identification"] = 1000 * row.get("identification", row["full"])
     where = _columns(row["where"], 1, f"{name}, where")[0] if "where" in row else -1
     return Topic(
         name,

@@ -33,7 +33,7 @@ from .fill import fill_constants
 from .kernel import VEHICLES_PER_TASK, LogArguments, SnapshotNumbers, append
 from .snapshot import SNAPSHOT
 
-PROFILES = ("full", "fleet")
+PROFILES = ("full", "fleet", "identification")
 FLUSH_US = 1_000_000  # period of writing each vehicle's buffer to its file [us]
 STEP_US = 4_000  # period of the lockstep [us]
 PARAMETERS_US = 100_000  # period of the check for changed parameters [us]

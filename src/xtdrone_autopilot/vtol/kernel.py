@@ -8,6 +8,7 @@ from xtdrone_core.fleet_model import ROTOR
 from xtdrone_core.modes import MODES, Mode
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
+    HALF_WINGED,
     MULTICOPTER,
     NOT_VTOL,
     STANDARD_VTOL,
@@ -31,6 +32,7 @@ from ..fixed_wing.guidance import (
     turn_min_airspeed,
 )
 from ..fixed_wing.stack import GUIDANCE_S, GUIDANCE_US, deflect
+from ..navigation.navigator import flies_to_target
 from ..state.vehicle_status import (
     EVENT_TRANSITION_OVER,
     HOVERS,
@@ -43,7 +45,7 @@ from ..state.vehicle_status import (
     TO_HOVER,
     TRAJECTORY,
 )
-from . import standard, tailsitter, tiltrotor
+from . import half_wings, standard, tailsitter, tiltrotor
 from .pusher import assist
 from .transition import check_quadchute
 
@@ -70,14 +72,22 @@ def _step_vehicle(
 
     From fixed-wing flight on, the estimate of a tail-sitter is in the axes of its wings.
     """
-    if vehicle.vtol_state != ON_WINGS:
+    on_half_wings = vehicle.vtol_type == HALF_WINGED
+    if vehicle.vtol_state != ON_WINGS or on_half_wings:
         measure_airspeed(wing, readings, origin_height + estimate.pos[2], t_us)
     motion = motion_of(estimate)
-    if vehicle.mode == LAND or (vehicle.mode == RTL and vehicle.vtol_state == TO_FIXED_WING):
+    if (
+        vehicle.mode == LAND
+        or (vehicle.mode == RTL and vehicle.vtol_state == TO_FIXED_WING)
+        or (on_half_wings and not flies_to_target(vehicle))
+    ):
         transition.requested = HOVERS
     check_quadchute(vehicle, transition, wing, params, motion, t_us)
     last_state = vehicle.vtol_state
-    if vehicle.vtol_type == TAILSITTER:
+    if on_half_wings:
+        half_wings.measure_air(vehicle, wing, motion)
+        half_wings.change_state(vehicle, transition, wing, params, motion, t_us)
+    elif vehicle.vtol_type == TAILSITTER:
         tailsitter.change_state(vehicle, transition, wing, params, motion, t_us)
     elif vehicle.vtol_type == TILTROTOR:
         tiltrotor.change_state(vehicle, transition, wing, params, motion, t_us)
@@ -85,6 +95,10 @@ def _step_vehicle(
         standard.change_state(vehicle, transition, wing, params, motion, t_us)
     if vehicle.vtol_state != last_state:
         _enter_state(vehicle, wing, last_state)
+    if on_half_wings:
+        if vehicle.vtol_state != HOVERS and flies_to_target(vehicle):
+            half_wings.fly(vehicle, transition, wing, params, motion, t_us, due, dt)
+        return
     if vehicle.vtol_state == HOVERS or vehicle.vtol_state == ON_WINGS:
         vehicle.hover_weight = 1.0 if vehicle.vtol_state == HOVERS else 0.0
         vehicle.sp_tilt = tiltrotor.FORWARDS * (
@@ -113,7 +127,8 @@ def _step_vehicle(
 @njit
 def _enter_state(vehicle: Record, wing: Record, last_state: int) -> None:
     """Applies a change of vtol_state: control type, integrators and events."""
-    vehicle.vehicle_type = FIXED_WING if vehicle.vtol_state == ON_WINGS else MULTICOPTER
+    if vehicle.vtol_type != HALF_WINGED:
+        vehicle.vehicle_type = FIXED_WING if vehicle.vtol_state == ON_WINGS else MULTICOPTER
     if last_state != TO_HOVER or vehicle.vtol_type != STANDARD_VTOL:
         vehicle.vel_integral[:] = 0.0
         vehicle.rate_integral[:] = 0.0
@@ -205,7 +220,7 @@ def step_fleet(
         if vehicle.vtol_type != NOT_VTOL:
             due = (t_us - epoch_us[i]) % GUIDANCE_US == 0
             estimate = estimates[i]
-            if vehicle.vtol_type == TAILSITTER:
+            if vehicle.vtol_type in (TAILSITTER, HALF_WINGED):
                 tailsitters[i] = estimate
                 to_wing_axes(estimate, tailsitters[i])
                 if vehicle.vtol_state in (ON_WINGS, TO_HOVER):
@@ -239,7 +254,7 @@ def blend_fleet(
     """Writes the attitude set-points of the fleet's transitions and of pusher assist."""
     for i in range(status.shape[0]):
         vehicle, transition, wing = status[i], transitions[i], wings[i]
-        if vehicle.vtol_type == NOT_VTOL or vehicle.vtol_state == ON_WINGS:
+        if vehicle.vtol_type in (NOT_VTOL, HALF_WINGED) or vehicle.vtol_state == ON_WINGS:
             continue
         if vehicle.vtol_state == HOVERS:
             if vehicle.sp_kind == TRAJECTORY:
@@ -294,7 +309,7 @@ def mix_fleet(
             wings[i],
             models[i].actuators,
         )
-        if vehicle.vtol_type == NOT_VTOL:
+        if vehicle.vtol_type in (NOT_VTOL, HALF_WINGED):
             continue
         pusher = transition.pusher
         if vehicle.vtol_state == ON_WINGS:

@@ -8,7 +8,7 @@ from xtdrone_core import FleetModel
 from xtdrone_core.modes import MODES, ROS_NAME, Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.state import SensorBatch
-from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL
+from xtdrone_dynamics.abilities.vehicle_type import HALF_WINGED, NOT_VTOL
 
 from ..fixed_wing.stack import FixedWing
 from ..interfaces import Estimator
@@ -74,6 +74,9 @@ class Vtol(Memory):
         mode = Mode(self._status["mode"][i])
         if state == ON_WINGS and MODES[mode].hovers:
             return f"mode {ROS_NAME[mode]} hovers: change to AUTO.LOITER first"
+        half_winged = self._status["vtol_type"][i] == HALF_WINGED
+        if state == ON_WINGS and half_winged and not MODES[mode].by_target:
+            return f"half wings fly to no target in {ROS_NAME[mode]}: change to AUTO.LOITER first"
         return ""
 
     def request(self, i: int, state: int, at_once: bool = False) -> None:

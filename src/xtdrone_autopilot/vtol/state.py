@@ -21,6 +21,7 @@ TRANSITION_STATE = np.dtype(
         ("mean_thrust", "f8"),  # thrust of a tiltrotor, low-pass filtered over SERVO_S [N]
         ("forward", "f8"),  # thrust of a tiltrotor along body x [N]
         ("vertical", "f8"),  # low-pass filtered upward component of the thrust [N]
+        ("speed", "f8"),  # over the ground that a transition on half wings asks for [m/s]
         # Greatest height since TECS runs, for VT_QC_ALT_LOSS, world z; NaN = none [m].
         ("max_height", "f8"),
     ],

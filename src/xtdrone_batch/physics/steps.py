@@ -343,6 +343,7 @@ def _accelerate(
         records.vehicle,
         records.actuator,
         records.effects,
+        records.propellers,
         air.altitude,
         air.water,
         chunk.speed_limit,

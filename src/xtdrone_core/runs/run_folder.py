@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ _NAME = 200  # characters of a run's name; the system allows 255, and a number m
 _ENDLESS_US = 1 << 53  # no flight is as long [us]
 _SHOWN = 5  # names of runs in a message
 SUBFOLDERS = ("bags", "ulog", "console", "plots")
-SUMMARY, TRUTH = "summary.json", "truth.bin"
+SUMMARY, TRUTH, SCENARIO = "summary.json", "truth.bin", "scenario.yaml"
 _SPARE = ".summary.json"  # has the disk space of the next summary
 _BLOCK = 4096  # unit in which disk space is given [bytes]
 _made: set[Path] = set()  # roots that were not there before this process
@@ -97,6 +98,45 @@ def find(run: str) -> Path:
         f"no run '{shown(run)}' in '{runs_root()}': give {latest(0)}, the path of a "
         f"run folder, or a name, the newest are {', '.join(known)}{hint}"
     )
+
+
+def scenario_file(folder: Path | str) -> Path:
+    """The scenario.yaml of a run, which names world and vehicles.
+
+    Raises:
+        XtdroneError: There is none, as of a flight of the simple simulator.
+    """
+    path = Path(folder) / SCENARIO
+    if path.is_file():
+        return path
+    what = (
+        "a flight of the simple simulator: 'xtdrone formation report' draws it, "
+        "'xtdrone formation view' shows it"
+        if path.with_name(TRUTH).is_file()
+        else "give the name of a run in runs/, or its path"
+    )
+    raise XtdroneError(f"'{folder}' has no {SCENARIO}, which names world and vehicles: {what}")
+
+
+def require_writable(folder: Path) -> None:
+    """Refuses a folder, there or yet to be made, in which nothing can be written.
+
+    Raises:
+        XtdroneError: With the reason, as of a full disk or one that is read alone.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise XtdroneError(
+            f"cannot write into '{folder}' ({error.strerror}): start it in a folder of yours"
+        ) from error
+    finally:
+        for path in missing:
+            with contextlib.suppress(OSError):
+                path.rmdir()
 
 
 def add_argument(parser: argparse.ArgumentParser, without: str = "") -> None:

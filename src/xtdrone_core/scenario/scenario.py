@@ -194,7 +194,7 @@ class Scenario(metaclass=_TakesDeclared):
     log: str = option(
         "auto",
         "flight logs (ULog) in the run folder; auto is full for one vehicle, fleet for more",
-        choices=("auto", "full", "fleet", "none"),
+        choices=("auto", "full", "fleet", "identification", "none"),
     )
     name: str = option("run", "name of the run folder", metavar="NAME", affects_flight=False)
     key: str = option(

@@ -11,8 +11,12 @@ from .effectiveness import cannot_hover, in_hover, rank
 
 MULTICOPTER, FIXED_WING, ROVER = 1, 2, 3  # PX4's numbers; a boat is a rover, too
 NOT_VTOL, TAILSITTER, TILTROTOR, STANDARD_VTOL = -1, 0, 1, 2  # PX4's VT_TYPE
+HALF_WINGED = (
+    3  # beyond those: a tail-sitter on half wings, whose loops of hover fly it at all speeds
+)
 _NO_TYRE = "no driven wheel has a cylinder or sphere to roll on"
 _PUSHED = "the flight stack flies no rotor that only pushes forwards: fly it by real PX4"
+_ALONG = 0.99  # upward part of the direction in which half wings of a tail-sitter fly
 _LEVEL = 1e-3  # fraction of a rotor's thrust upwards below which it only pushes
 
 
@@ -45,6 +49,19 @@ def vtol_types(fleet: FleetModel) -> np.ndarray:
         [STANDARD_VTOL, TAILSITTER, TILTROTOR],
         NOT_VTOL,
     ).astype(np.int8)
+
+
+def half_winged(fleet: FleetModel) -> np.ndarray:
+    """(N,) bool: tail-sitters on half wings, which fly along the axes of the rotors.
+
+    vtol_types() leaves them out: only control loops that know half wings fly them as VTOLs.
+    """
+    hovers = vehicle_types(fleet) == MULTICOPTER
+    along = [
+        any(wing.body == 0 and wing.forward[2] > _ALONG for wing in vehicle.half_wings)
+        for vehicle in fleet.vehicles
+    ]
+    return hovers & np.array(along, dtype=np.bool_)
 
 
 def tilted_rotors(fleet: FleetModel) -> np.ndarray:

@@ -2,7 +2,11 @@
 
 import math
 
+import numpy as np
+
 from ..compiled import Record, njit
+from ..constants import SEA_LEVEL_DENSITY
+from ..propellers import wrench as propellers
 from ..shapes import Acted, Vector
 from . import aerodynamics
 
@@ -175,6 +179,7 @@ def thrust_lost(largest_airspeed: float, along: float) -> float:
 def act(
     rotor: Record,
     effects: Record,
+    numbers: np.ndarray,
     command: float,
     speed: float,
     speed_limit: float,
@@ -191,6 +196,7 @@ def act(
     Args:
         rotor: Record of the rotor.
         effects: Record of its vehicle's effects.
+        numbers: Numbers of all propellers of the fleet.
         command: Command within the rotor's range; exactly 0 stops it.
         speed: Speed at the start of the step [rad/s]; negative for reverse rotation.
         speed_limit: Fraction of the largest speed that the battery voltage allows.
@@ -212,6 +218,10 @@ def act(
     side = -1.0 if speed < 0.0 or (speed == 0.0 and target < 0.0) else 1.0
     after, mean, square = lagged(side * speed, side * target, up, down)
     after *= side
+    if rotor.propeller_at >= 0:
+        return by_propeller(
+            rotor, effects, numbers, after, mean, square, side, ratio, height, vx, vy, vz
+        )
     power = rotor.power_constant * ratio * square * mean
     ax, ay, az = rotor.axis[0], rotor.axis[1], rotor.axis[2]
     fx, fy, fz, mx, my, mz = wrench(
@@ -256,6 +266,50 @@ def act(
                 * aerodynamics.inflow_thrust(effects.lift, effects.damping, mean, across, along)
             )
     return after, fx + extra * ax, fy + extra * ay, fz + extra * az, mx, my, mz, power
+
+
+@njit
+def by_propeller(
+    rotor: Record,
+    effects: Record,
+    numbers: np.ndarray,
+    after: float,
+    mean: float,
+    square: float,
+    side: float,
+    ratio: float,
+    height: float,
+    vx: float,
+    vy: float,
+    vz: float,
+) -> Acted:
+    """act() of a rotor whose propeller has a model of its own, with the ground's effect.
+
+    Args:
+        rotor, effects, numbers, ratio, height, vx, vy, vz: As of act().
+        after: Speed at the end of the step [rad/s].
+        mean, square: Means of the speed's magnitude and of its square over the step.
+        side: -1 for reverse rotation, which is the mirror image, else 1.
+    """
+    ax, ay, az = side * rotor.axis[0], side * rotor.axis[1], side * rotor.axis[2]
+    fx, fy, fz, mx, my, mz, thrust, torque = propellers.wrench(
+        numbers,
+        rotor.propeller_at,
+        math.sqrt(square),
+        rotor.direction,
+        SEA_LEVEL_DENSITY * ratio,
+        ax,
+        ay,
+        az,
+        vx,
+        vy,
+        vz,
+    )
+    if effects.ground_radius > 0.0:
+        extra = thrust * (aerodynamics.ground_effect(effects.ground_radius, height) - 1.0)
+        fx, fy, fz = fx + extra * ax, fy + extra * ay, fz + extra * az
+    # A speed controller brakes without giving back.
+    return after, fx, fy, fz, mx, my, mz, max(0.0, torque * mean)
 
 
 @njit

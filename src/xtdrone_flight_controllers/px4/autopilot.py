@@ -31,6 +31,7 @@ from .options import Px4Options
 
 NAME_S = 1.8  # wall time after which a warning names each PX4 that has not connected [s]
 CONNECT_S = 30.0  # wall time for the whole fleet to connect, from the first PX4 on [s]
+BY_HAND_S = 60.0  # wall time for the first PX4 that somebody starts by hand [s]
 TELEMETRY_US = 20_000  # period of reading PX4's telemetry [us]
 HEARTBEAT_US = 3_000_000  # after so long without one and without an answer, a PX4 hangs [us]
 _WAIT_S = 0.1
@@ -264,6 +265,13 @@ class Px4Autopilot(Px4Fleet, ExternalPose, LandingTargetTaker, Telemetered, Remo
             ):
                 if self._loss == "stop":
                     link.lose(int(missing[0]), f"did not connect within {CONNECT_S:g} s")
+                return
+            if first is None and now - begin > BY_HAND_S:
+                link.lose(
+                    int(missing[0]),
+                    f"was not started within {BY_HAND_S:g} s: give --px4 BUILD or set PX4_BUILD, "
+                    "and it is started for you",
+                )
                 return
             link.listen(_WAIT_S)
             self._check_processes()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import outputs, plot_style
+from xtdrone_core import outputs, plot_look, plot_style
 
 from ..errors import FormationError
 from ..settling import MAX_ERROR, TOLERANCE
@@ -26,7 +26,7 @@ def trajectories(flight: Flight, path: Path | str) -> None:
     """Draws all paths in 3-D and from above, with the slots of each settled formation."""
     step = max(1, len(flight.pos) // _MAX_POINTS)
     pos, n = flight.pos[::step], flight.pos.shape[1]
-    figure = plot_style.figure(13, 6.2, f"{_run_name(flight)}: paths of {n} vehicles")
+    figure = plot_style.figure(13, 6.2, f"paths of {n} vehicles", wide=True)
     grid = figure.add_gridspec(1, 2)
     view = plot_style.space_axes(figure, pos, grid[0, 0])
     top = plot_style.map_axes(figure, grid[0, 1])
@@ -35,14 +35,14 @@ def trajectories(flight: Flight, path: Path | str) -> None:
         slots = leader + window.slots
         mark = {
             **plot_style.SLOT,
-            "s": 44 if n <= plot_style.MAX_COLOURED else 10,
+            "s": 44 if plot_style.distinct(n) else 10,
             "marker": _MARKERS[k % len(_MARKERS)],
             "label": f"slots of {window.name}",
         }
         view.scatter(*slots.T, depthshade=False, **mark)
         top.scatter(slots[:, 0], slots[:, 1], **mark)
     for i in range(n):
-        label = flight.names[i] if n <= plot_style.MAX_COLOURED else "followers"
+        label = flight.names[i] if plot_style.distinct(n) else "followers"
         line = {
             **plot_style.vehicle(i, n),
             "label": f"{flight.names[0]} (leader)" if i == 0 else label,
@@ -60,16 +60,16 @@ def formation_error(flight: Flight, path: Path | str) -> None:
 
 def slot_errors(flight: Flight) -> "Figure":
     """Draws the slot error of each follower over time, the tolerance, commands and settling."""
-    figure = plot_style.figure(12, 6, f"{_run_name(flight)}: slot errors")
+    figure = plot_style.figure(12, 6, "slot errors")
     (axes,) = plot_style.time_axes(figure, ("slot error [m]",))
     n = flight.pos.shape[1]
-    for k, window in enumerate(flight.windows):
+    for window in flight.windows:
         step = max(1, len(window.t_s) // _MAX_POINTS)
         for i, error in enumerate(window.error[::step].T, 1):
             axes.plot(
                 window.t_s[::step],
                 error,
-                label=None if k or n > plot_style.MAX_COLOURED else flight.names[i],
+                label=flight.names[i] if plot_style.distinct(n) else "followers",
                 **{**plot_style.vehicle(i, n), "lw": 0.7},
             )
         axes.plot(
@@ -78,7 +78,7 @@ def slot_errors(flight: Flight) -> "Figure":
             color="black",
             lw=1.8,
             zorder=plot_style.MARKS,
-            label=None if k else "RMS of all",
+            label="RMS of all",
         )
         if window.settled >= 0:
             axes.axvspan(
@@ -86,24 +86,20 @@ def slot_errors(flight: Flight) -> "Figure":
                 window.t_s[-1],
                 color="#eef3fa",
                 zorder=0,
-                label=None if k else "settled",
+                label="settled",
             )
     axes.axhline(
         TOLERANCE, **plot_style.LIMIT, label=f"RMS of a settled\nformation: {TOLERANCE:g} m"
     )
     plot_style.logarithmic(axes)
     axes.set_xlim(flight.windows[0].command_s - 1.0, flight.windows[-1].t_s[-1])
-    plot_style.title(
-        axes, "each follower, and the RMS of all (black)", pad=6 + 13 * len(flight.windows)
-    )
-    axes.text(
-        0.0,
-        1.02,
-        "\n".join(map(_caption, flight.windows)),
-        transform=axes.transAxes,
-        fontsize=8.5,
-        va="bottom",
-    )
+    letters = plot_look.current().rc["legend.fontsize"]
+    if not plot_look.current().paper:
+        plot_style.title(
+            axes, "each follower, and the RMS of all (black)", pad=6 + 13 * len(flight.windows)
+        )
+        captions = "\n".join(map(_caption, flight.windows))
+        axes.text(0.0, 1.02, captions, fontsize=letters, va="bottom", transform=axes.transAxes)
     for window in flight.windows:
         axes.axvline(window.command_s, **plot_style.EVENT)
         axes.text(
@@ -113,7 +109,7 @@ def slot_errors(flight: Flight) -> "Figure":
             va="top",
             color="#333333",
             transform=axes.get_xaxis_transform(),
-            fontsize=8.5,
+            fontsize=letters,
         )
     plot_style.legend(figure)
     return figure
@@ -134,10 +130,10 @@ def formation(name: str, offsets: npt.ArrayLike, path: Path | str) -> None:
     path = outputs.picture(path, FormationError)
     points = np.vstack([np.zeros((1, 3)), offsets])
     n = len(points)
-    figure = plot_style.figure(15, 4.8, f"{name}: slots of {n} vehicles")
+    figure = plot_style.figure(15, 4.8, f"{name}: slots of {n} vehicles", wide=True)
     grid = figure.add_gridspec(1, 3)
     colours = [plot_style.LEADER] + [plot_style.CROWD] * (n - 1)
-    size = 60 if n <= plot_style.MAX_COLOURED else 12
+    size = 60 if plot_style.distinct(n) else 12
     view = plot_style.space_axes(figure, points, grid[0, 0])
     view.scatter(*points.T, c=colours, s=size, depthshade=False)
     for k, (other, label, title) in enumerate(
@@ -157,8 +153,11 @@ def formation(name: str, offsets: npt.ArrayLike, path: Path | str) -> None:
     plot_style.save(figure, path, error=FormationError)
 
 
-def comparison(flights: Sequence[Flight], path: Path | str) -> None:
+def comparison(flights: Sequence[Flight], path: Path | str) -> Path:
     """Draws the largest and RMS slot errors of several flights, formation by formation.
+
+    Returns:
+        The path of the file.
 
     Raises:
         FormationError: No formation was flown, or a file that cannot be written.
@@ -170,7 +169,9 @@ def comparison(flights: Sequence[Flight], path: Path | str) -> None:
             "no formation was flown in these runs: give runs that flew one, such "
             "as those of 'xtdrone fly formation'"
         )
-    figure = plot_style.figure(max(6.5, 4.4 * len(names)), 7, "slot errors from the command on")
+    figure = plot_style.figure(
+        max(6.5, 4.4 * len(names)), 7, "slot errors from the command on", wide=len(names) > 1
+    )
     grid = figure.add_gridspec(1, len(names))
     for column, name in enumerate(names):
         rows = plot_style.time_axes(
@@ -200,7 +201,7 @@ def comparison(flights: Sequence[Flight], path: Path | str) -> None:
             plot_style.logarithmic(row)
     rows[-1].plot([], [], ":", lw=1.2, color="#555555", label="settled")
     plot_style.legend(figure, below=True)
-    plot_style.save(figure, path, error=FormationError)
+    return plot_style.save(figure, path, error=FormationError)
 
 
 def _run_name(flight: Flight) -> str:

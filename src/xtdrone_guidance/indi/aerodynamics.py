@@ -47,6 +47,7 @@ MIN_THRUST = 0.1  # smallest thrust, over the weight: the elevons need its slips
 # descend, and in flight, where a gust would push the nose down while it brakes.
 HOVER_WASH, FLIGHT_WASH = 0.5, 1.5
 REACH = 0.985  # part of the elevons' deflection up to which they are asked to hold the wings
+SLOW_AIR = 4.0  # airspeed below which elevons hold any braking [m/s]
 SLOW_BRAKING = 0.25  # largest braking where they hold any, over the weight: more turns too fast
 WIND_S = 0.5  # time constant with which the wind is learnt [s]
 DRAFT_S = 1.5  # time constant with which its vertical part is forgotten [s]
@@ -250,6 +251,8 @@ def braking_limit(wings: Record, speed: float, normal: float) -> float:
 def within_reach(wings: Record, weight: float, air: Vector, force: Vector) -> Vector:
     """Returns a force that asks for no more braking than the elevons can hold, world [N].
 
+    A vehicle that hangs brakes over the ground alone: what carries a descent is no braking.
+
     Args:
         wings: Record of HALF_WINGS.
         weight: [N].
@@ -262,7 +265,13 @@ def within_reach(wings: Record, weight: float, air: Vector, force: Vector) -> Ve
     square = force[0] * force[0] + force[1] * force[1] + force[2] * force[2]
     normal = math.sqrt(max(square - along * along, 0.0))
     least = braking_limit(wings, speed, normal)
-    more = max((least if math.isfinite(least) else -SLOW_BRAKING * weight) - along, 0.0)
+    if speed < SLOW_AIR:
+        level = max(math.hypot(vx, vy), 1e-6)
+        vx, vy = vx / level, vy / level
+        least, along = -SLOW_BRAKING * weight, force[0] * vx + force[1] * vy
+    elif not math.isfinite(least):
+        least = -SLOW_BRAKING * weight
+    more = max(least - along, 0.0)
     return force[0] + more * vx, force[1] + more * vy, force[2]
 
 

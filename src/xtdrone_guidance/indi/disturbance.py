@@ -147,6 +147,7 @@ class IndiLoop(Memory):
     """Base class of the loops, which share one Disturbance."""
 
     FEEDBACK = Disturbance
+    FLIES_HALF_WINGS = True
     MEMORY: ClassVar[tuple[str, ...]] = ("disturbance",)
     disturbance: Disturbance
 

@@ -15,6 +15,7 @@ from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import servo
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse
+from xtdrone_dynamics.shapes import Vector
 
 from ..force import follow_jerk, velocity_gains
 from .aerodynamics import (
@@ -40,7 +41,37 @@ TURN_FILTER_S, RATE_LAG_S = 0.02, 0.05
 MAX_GUST = 2.0  # largest disturbance that is taken off, over the weight
 # By which the gains of pitch rate and pitch grow from hover to fast flight.
 PITCH_GROWTH, ATTITUDE_GROWTH = 1.5, 0.75
+# Upward force along the body that only the ground exerts, over the weight: wings that hang take
+# none along their chord.
+GROUND_FORCE = 0.4
 MIN_LIFT = 0.05  # smallest vertical force that is asked of the rotors, over the weight
+
+
+@njit
+def _touches_ground(
+    vehicle: Record, quat: np.ndarray, air: Vector, x: float, y: float, z: float
+) -> bool:
+    """Returns whether what pushes a vehicle that hangs is the ground.
+
+    Args:
+        vehicle: Record of VEHICLE_STATUS.
+        quat: (4,) attitude xyzw, body to world.
+        air: Velocity relative to the air, body [m/s].
+        x, y, z: Disturbance, world [N].
+    """
+    slow = air[0] * air[0] + air[1] * air[1] + air[2] * air[2] < FAST_AIR * FAST_AIR
+    _, _, along = rotate_inverse(quat[0], quat[1], quat[2], quat[3], x, y, z)
+    return slow and z > 0.0 and along > GROUND_FORCE * vehicle.mass * GRAVITY
+
+
+@njit
+def _stand(vehicle: Record, heading: float) -> None:
+    """Writes attitude and thrust set-points of a vehicle on the ground: upright, and it settles."""
+    vehicle.sp_quat[0], vehicle.sp_quat[1] = 0.0, 0.0
+    vehicle.sp_quat[2], vehicle.sp_quat[3] = math.sin(0.5 * heading), math.cos(0.5 * heading)
+    vehicle.sp_yaw_rate = 0.0
+    carried = vehicle.mass * (vehicle.sp_acc[2] + GRAVITY)
+    vehicle.sp_thrust = clamp(carried, 0.0, vehicle.thrust_max)
 
 
 @njit
@@ -84,7 +115,8 @@ def _measure_one(
         reach[axis] = wings.turn[axis] * ahead
         force[axis] = shown[6 + axis] - filters[6 + axis]
         torque[axis] = shown[9 + axis] - filters[9 + axis]
-    learn_wind(wings, quat, air, (force[0], force[1], force[2]), dt, vehicle.wind)
+    if not _touches_ground(vehicle, quat, air, force[0], force[1], force[2]):
+        learn_wind(wings, quat, air, (force[0], force[1], force[2]), dt, vehicle.wind)
     for axis in range(3):
         force[axis] += trim[axis]
 
@@ -200,6 +232,11 @@ def _fly_one(
     flying, change = flies(vehicle, estimate, air), INTO_AIR * dt
     pose[0] = turn_heading(vehicle, estimate, pose[0], flying, air, dt)
     pose[1] += clamp((1.0 if flying else 0.0) - pose[1], -change, change)
+    x, y, z = disturbance[0], disturbance[1], disturbance[2]
+    if vehicle.sp_vel[2] < 0.0 and _touches_ground(vehicle, quat, (ux, uy, uz), x, y, z):
+        turn[0], turn[1], turn[2] = 0.0, 0.0, 0.0
+        _stand(vehicle, pose[0])
+        return
     # Wings may push downwards, rotors may not.
     fz = max(fz, MIN_LIFT * weight - wings.lift * square)
     point_wings(vehicle, wings, estimate, pose[0], pose[1], air, (fx, fy, fz))

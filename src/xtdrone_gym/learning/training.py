@@ -21,6 +21,7 @@ import torch
 from xtdrone_batch.randomisation import Randomisation
 from xtdrone_core import extras
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs import snapshot
 
 from ..errors import LearningError
@@ -44,6 +45,7 @@ class Plan:
     """A task and its environments, learned until the first of target, steps and seconds."""
 
     task: Task | str  # a Task, its name, or module:TASK
+    track: str = ""  # race track on which it is learned, by its name or file
     vehicle: str = "iris"
     any_vehicle: bool = False  # the policy may fly other vehicles than that
     environments: int = 512
@@ -64,14 +66,29 @@ class Plan:
         """Name of the task."""
         return find_task(self.task).name
 
+    def learned(self) -> Task:
+        """Returns the task, on its track where there is one.
+
+        Raises:
+            XtdroneError: There is no such task or track, or the task knows no track.
+        """
+        task = find_task(self.task)
+        if not self.track:
+            return task
+        if task.learn_on is None:
+            raise LearningError(
+                f"{task.name} is not learned on a track: give Track-v0, or leave --track out"
+            )
+        return task.learn_on(task, read_track(self.track))
+
     def randomisation(self) -> Randomisation:
         """Returns the task's randomisation with the changes."""
-        return dataclasses.replace(find_task(self.task).randomisation, **self.changes)
+        return dataclasses.replace(self.learned().randomisation, **self.changes)
 
     def tasks(self, environments: int, seed: int) -> TaskBatch:
         """Returns environments of the task."""
         return TaskBatch(
-            self.task,
+            self.learned(),
             environments,
             vehicle=self.vehicle,
             history=self.history,
@@ -201,6 +218,7 @@ class Training:
             realism=dataclasses.asdict(plan.realism),
             training={
                 "vehicle": plan.vehicle,
+                "track": plan.track,
                 "steps": learner.steps,
                 "seconds": round(learner.seconds, 3),
                 "seed": plan.seed,

@@ -166,8 +166,8 @@ def next_gates(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
     return gates[np.arange(len(goal)), n, :3]
 
 
-def on_track(task: Task, track: Track) -> Task:
-    """Returns a task of gates as laps of a race track, up to gate 1 after the last lap.
+def gates_of(task: Task, track: Track) -> list[float]:
+    """Returns the numbers of a track's gates as a goal of a task of gates.
 
     Raises:
         LearningError: A gate of the track moves, or is a way-point.
@@ -181,6 +181,16 @@ def on_track(task: Task, track: Track) -> Task:
                 "gates alone that stand: fly it by agent mppi or race"
             )
         goal += [*gate.pos, *gate.axes()[0], 0.5 * gate.width, 0.5 * gate.height]
+    return goal
+
+
+def on_track(task: Task, track: Track) -> Task:
+    """Returns a task of gates as laps of a race track, up to gate 1 after the last lap.
+
+    Raises:
+        LearningError: See gates_of().
+    """
+    goal = gates_of(task, track)
     goal = goal * track.laps + goal[:GATE]
     return dataclasses.replace(
         task, goal=(tuple(goal), tuple(goal)), begin=draw_goals, world=None, seconds=RACE_S

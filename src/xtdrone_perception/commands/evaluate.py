@@ -2,10 +2,14 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xtdrone_core.command import Subparsers
 
 from ..errors import PerceptionError
+
+if TYPE_CHECKING:
+    from ..detection.limits import Limits
 
 EXAMPLES = """examples:
   xtdrone perception evaluate runs/street_images --detector runs/mine.onnx --split test
@@ -27,12 +31,16 @@ def register(actions: Subparsers) -> None:
     parser.add_argument("--split", default="test", help="train, val or test [test]")
     parser.add_argument("--threshold", type=float, metavar="SCORE", help="[the detector's own]")
     parser.add_argument(
-        "--smallest", type=int, default=20, metavar="PIXELS",
-        help="longer side from which boxes count [20]",
+        "--smallest", type=int, default=25, metavar="PIXELS",
+        help="height from which boxes count; others may be found or not [25]",
     )  # fmt: skip
     parser.add_argument(
         "--visible", type=float, default=0.5, metavar="SHARE", help="from which they count [0.5]"
     )
+    parser.add_argument(
+        "--truncated", type=float, default=0.3, metavar="SHARE",
+        help="beyond the edges of the image, up to which they count [0.3]",
+    )  # fmt: skip
     parser.set_defaults(run=_run)
 
 
@@ -57,12 +65,17 @@ def _run(args: argparse.Namespace) -> int:
             Path(args.data).expanduser(),
             args.split,
             threshold,
-            args.smallest,
-            args.visible,
+            _limits(args),
             bar.update,
         )
     print(*lines(scores, threshold), sep="\n")
     return 0
+
+
+def _limits(args: argparse.Namespace) -> "Limits":
+    from ..detection.limits import Limits
+
+    return Limits(args.smallest, args.visible, args.truncated)
 
 
 def _evaluate_tracks(args: argparse.Namespace) -> int:
@@ -75,12 +88,7 @@ def _evaluate_tracks(args: argparse.Namespace) -> int:
     detector = None if args.detector == IDEAL else Detector(args.detector or OWN, **changes)
     with tqdm(desc="images", unit="image", disable=None) as bar:
         scores = evaluate_tracks(
-            detector,
-            Path(args.data).expanduser(),
-            args.split,
-            args.smallest,
-            args.visible,
-            bar.update,
+            detector, Path(args.data).expanduser(), args.split, _limits(args), bar.update
         )
     print(*lines(scores), sep="\n")
     return 0

@@ -10,6 +10,7 @@ from ..errors import PerceptionError
 
 EXAMPLES = """examples:
   xtdrone perception train runs/street_images --minutes 10 --out runs/mine.onnx
+  xtdrone perception train runs/more_images --begin runs/mine.onnx --out runs/better.onnx
 """
 
 
@@ -22,6 +23,9 @@ def register(actions: Subparsers) -> None:
     parser.add_argument("--out", metavar="FILE", required=True, help="NAME.onnx")
     parser.add_argument(
         "--minutes", type=float, default=10.0, metavar="N", help="of processor time [10]"
+    )
+    parser.add_argument(
+        "--begin", metavar="FILE", help="NAME.onnx of an earlier training, which goes on"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument(
@@ -45,12 +49,16 @@ def _run(args: argparse.Namespace) -> int:
     out = Path(args.out).expanduser()
     if out.suffix != ".onnx" or not out.parent.is_dir():
         raise PerceptionError(f"--out {args.out}: give NAME.onnx in a folder that is there")
+    begin = Path(args.begin).expanduser() if args.begin else None
+    if begin is not None and not begin.is_file():
+        raise PerceptionError(f"--begin {args.begin}: there is no such file")
     seconds = 60.0 * args.minutes
     plan = Plan(
         tuple(Path(folder).expanduser() for folder in args.data),
         seconds,
         args.seed,
         (int(width), int(height)),
+        begin,
     )
     with tqdm(total=round(seconds), desc="training", unit="s", disable=None) as bar:
 

@@ -78,7 +78,7 @@ class Shot(NamedTuple):
 
     image: np.ndarray  # (H, W, 3) uint8
     instance: np.ndarray  # (H, W) uint16 which subject, from 1 on
-    depth: np.ndarray  # (H, W) float32 along the axis [m], inf for nothing
+    depth: np.ndarray | None  # (H, W) float32 along the axis [m], inf for nothing; if it is wanted
     flow: np.ndarray | None  # (H, W, 2) float32 [pixels] to the next image
     record: dict[str, Any]  # labels, in plain data
 
@@ -124,9 +124,10 @@ class Shoot:
         self._place(frame)
         at = self._camera(frame)
         pos, quat = self._way.at(frame / options.rate)
-        raw, raw_depth = self._scene.draw(
-            pos, quat, self._lens.pinhole, camera.near, camera.far, True
-        )
+        # Reading distances takes time; a realistic scene leaves its camera in place only with them.
+        measured = options.rendering != "plain" or bool({"depth", "flow"} & set(options.outputs))
+        drawn = self._scene.draw(pos, quat, self._lens.pinhole, camera.near, camera.far, measured)
+        raw, raw_depth = drawn if measured else (drawn, None)
         pinhole = self._lens.pinhole
         numbers = passes.numbers(
             self._scene.mjv_scene, self._scene.mjr_context, pinhole.width, pinhole.height
@@ -135,7 +136,7 @@ class Shoot:
         geom = self._geoms()[numbers[np.clip(y, 0, pinhole.height - 1),
                                      np.clip(x, 0, pinhole.width - 1)]]  # fmt: skip
         instance = np.append(self.subjects.of_geom, 0)[geom].astype(np.uint16)
-        depth = _exact(raw_depth, self._lens)
+        depth = None if raw_depth is None else _exact(raw_depth, self._lens)
         labels = self.subjects.labels(instance, self._scene.data, self._yaws(frame), at)
         record = {
             "t_s": round(frame / options.rate, 4),
@@ -143,7 +144,9 @@ class Shoot:
             "quat": np.round(quat, 6).tolist(),
             "labels": labels,
         }
-        moved = self._flow(frame, geom, depth, at) if "flow" in options.outputs else None
+        moved = None
+        if depth is not None and "flow" in options.outputs:
+            moved = self._flow(frame, geom, depth, at)
         return Shot(self._lens.image(raw), instance, depth, moved, record)
 
     def _camera(self, frame: int) -> Camera:
@@ -250,7 +253,7 @@ def _write(folder: Path, split: str, name: str, shot: Shot, options: Options) ->
     Image.fromarray(shot.image).save(folder / "images" / split / f"{name}.jpg", quality=_QUALITY)
     if "masks" in options.outputs:
         png.write(folder / "masks" / split / f"{name}.png", shot.instance)
-    if "depth" in options.outputs:
+    if shot.depth is not None and "depth" in options.outputs:
         png.write_depth(folder / "depth" / split / f"{name}.png", shot.depth)
     if shot.flow is not None:
         png.write_flow(folder / "flow" / split / f"{name}.png", shot.flow)

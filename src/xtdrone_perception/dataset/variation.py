@@ -30,7 +30,11 @@ _SPEED = {"person": 1.4, "car": 6.0}  # of those that move [m/s]
 _KEPT = 0.7  # chance that an actor of the world stays
 _MOVING = 0.6  # chance that one that is added moves
 _TALL = (0.88, 1.12)  # sizes of people, of the model's
-_CLUTTER = 12  # most things that are nothing
+_CLUTTER = 16  # most things that are nothing
+_HEAPED = 0.6  # chance that one is several forms on each other
+_PARTS = 4  # most of them
+_HIGHEST = 6.0  # of a heap [m]
+_TEXTURED = 0.25  # chance that a form has a texture
 _AS_IS = 0.3  # chance that a surface looks as in its file
 _SCRIPTS = ("Grass", "Road", "Residential", "Bricks", "PaintedWall", "WoodFloor", "WoodPallet",
             "CeilingTiled")  # fmt: skip
@@ -284,23 +288,35 @@ def _relit(light: Light, rng: np.random.Generator) -> Light:
 
 def _clutter(places: Places, rng: np.random.Generator) -> list[Shape]:
     """Things of random forms and colours, as large as what is looked for but nothing of it."""
+    shapes = []
+    for k in range(int(rng.integers(0, _CLUTTER + 1))):
+        place = places.ground(rng, 0.4)
+        if place is not None:
+            shapes += _heap(f"clutter_{k}", place, rng)
+    return shapes
+
+
+def _heap(name: str, place: np.ndarray, rng: np.random.Generator) -> list[Shape]:
+    """One form, or several on each other: as trees, furniture and stacks of goods are."""
     forms: dict[str, Callable[[], tuple[tuple, float]]] = {
         "box": lambda: _sides(rng.uniform(0.2, 2.5, 3)),
         "cylinder": lambda: _cylinder(rng.uniform(0.05, 0.6), rng.uniform(0.3, 3.0)),
         "sphere": lambda: _ball(rng.uniform(0.1, 0.8)),
     }
-    shapes = []
-    for k in range(int(rng.integers(0, _CLUTTER + 1))):
-        place = places.ground(rng, 0.4)
-        if place is None:
-            continue
+    parts = int(rng.integers(2, _PARTS + 1)) if rng.random() < _HEAPED else 1
+    shapes, (x, y, base), top = [], place.tolist(), 0.0
+    for part in range(parts):
         kind = str(rng.choice(list(forms)))
-        size, height = forms[kind]()
-        yaw = float(rng.uniform(-math.pi, math.pi))
-        x, y, z = place.tolist()
-        pose = Pose.of(x, y, z + height, 0.0, 0.0, yaw)
-        look = Look(colour=(*_colour(rng), 1.0), given=True)
-        shapes.append(Shape(f"clutter_{k}", kind, size, pose, False, look))
+        size, half = forms[kind]()
+        if part and top + 2.0 * half > _HIGHEST:
+            continue
+        aside, yaw = rng.normal(0.0, 0.15, 2) * (part > 0), float(rng.uniform(-math.pi, math.pi))
+        pose = Pose.of(x + aside[0], y + aside[1], base + top + half, 0.0, 0.0, yaw)
+        top += 2.0 * half * float(rng.uniform(0.5, 1.0))
+        textured = rng.random() < _TEXTURED
+        script = f"Gazebo/{_SCRIPTS[int(rng.integers(len(_SCRIPTS)))]}" if textured else ""
+        look = Look(colour=(*_colour(rng), 1.0), script=script, given=True)
+        shapes.append(Shape(f"{name}_{part}", kind, size, pose, False, look))
     return shapes
 
 

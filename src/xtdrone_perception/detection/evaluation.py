@@ -14,9 +14,11 @@ from xtdrone_core import extras
 from ..dataset.options import read_options
 from ..errors import PerceptionError
 from .detector import Detector
+from .limits import Limits
 
 _LEAST = 0.01  # scores below this do not count for the mean precision
 _AT = 0.5  # intersection over union of a hit
+_USUAL = Limits()
 
 
 class Score(NamedTuple):
@@ -35,8 +37,7 @@ def evaluate(
     folder: Path,
     split: str,
     threshold: float,
-    smallest: int = 20,
-    visible: float = 0.5,
+    limits: Limits = _USUAL,
     watch: Callable[[int], object] = lambda _: None,
 ) -> list[Score]:
     """Scores of the classes that detector and data set have in common.
@@ -46,15 +47,15 @@ def evaluate(
         folder: Data set.
         split: train, val or test.
         threshold: Score from which recall and precision count.
-        smallest: Longer side from which a box counts [pixels]; others may be found or not.
-        visible: Share that shows from which a box counts.
+        limits: Which boxes count; others may be found or not, and what is found without a label
+            and lower than those is not counted either, as KITTI does.
         watch: Called with 1 after each image.
 
     Raises:
         PerceptionError: No data set, no images, or no class in common.
     """
     module = extras.require("pycocotools.coco", "the evaluation", "detection", PerceptionError)
-    annotations, categories = _annotations(folder, split, smallest, visible)
+    annotations, categories = _annotations(folder, split, limits)
     common = {name: number for number, name in categories.items() if name in detector.names}
     if not common:
         raise PerceptionError(
@@ -69,12 +70,10 @@ def evaluate(
         truth = module.COCO()
         truth.dataset = annotations
         truth.createIndex()
-        return _scores(truth, found, common, threshold)
+        return _scores(truth, found, common, threshold, limits.smallest)
 
 
-def _annotations(
-    folder: Path, split: str, smallest: int, visible: float
-) -> tuple[dict[str, Any], dict[int, str]]:
+def _annotations(folder: Path, split: str, limits: Limits) -> tuple[dict[str, Any], dict[int, str]]:
     read_options(folder)
     path = folder / "annotations" / f"instances_{split}.json"
     if not path.is_file():
@@ -83,10 +82,15 @@ def _annotations(
     if not annotations["images"]:
         raise PerceptionError(f"data set '{folder}' has no images for '{split}'")
     for each in annotations["annotations"]:
-        # What COCO calls a crowd may be found or not.
-        small = max(each["bbox"][2:]) < smallest or each["visible"] < visible
-        each["iscrowd"] = int(small)
+        # What COCO calls a crowd may be found or not; its ranges of areas are of heights here.
+        each["iscrowd"] = int(not limits.counts(each))
+        each["area"] = _area(each)
     return annotations, {row["id"]: row["name"] for row in annotations["categories"]}
+
+
+def _area(box: dict[str, Any]) -> float:
+    """What COCO's code compares with ranges of areas: the squared height."""
+    return float(box["bbox"][3]) ** 2
 
 
 def _results(
@@ -117,6 +121,7 @@ def _scores(
     found: list[dict[str, Any]],
     common: dict[str, int],
     threshold: float,
+    smallest: int,
 ) -> list[Score]:
     module = extras.require("pycocotools.cocoeval", "the evaluation", "detection", PerceptionError)
     counted = dict.fromkeys(common.values(), 0)
@@ -125,8 +130,12 @@ def _scores(
             counted[each["category_id"]] += 1
     if not found:
         return [Score(name, counted[k], 0.0, 1.0, 0.0, 0.0) for name, k in common.items()]
-    evaluation = module.COCOeval(truth, truth.loadRes(found), "bbox")
+    results = truth.loadRes(found)
+    for each in results.dataset["annotations"]:
+        each["area"] = _area(each)
+    evaluation = module.COCOeval(truth, results, "bbox")
     evaluation.params.catIds = list(common.values())
+    evaluation.params.areaRng, evaluation.params.areaRngLbl = [[smallest**2, np.inf]], ["counted"]
     evaluation.evaluate()
     evaluation.accumulate()
     precision = evaluation.eval["precision"]  # (T, R, K, A, M)

@@ -15,6 +15,7 @@ from ..errors import PerceptionError
 from . import export
 from .light import Light
 from .network import Network, boxes_of
+from .reading import read_network
 from .samples import Images, Picture, Sample, crop, read_split
 
 _CROP = (192, 160)  # [pixels]
@@ -23,6 +24,7 @@ _RATE = 2e-3  # greatest learning rate
 _KEPT = 0.998  # of the average of weights at each step, once there were many
 _WARM = 0.05  # share of the time in which it rises
 _DECAY = 0.02
+_CALIBRATION = 8  # batches by which a network that goes on gets its normalisation back
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Plan:
     seconds: float = 600.0  # processor time
     seed: int = 0
     size: tuple[int, int] = (640, 480)  # images that the exported network takes [pixels]
+    begin: Path | None = None  # NAME.onnx that goes on to be trained; None: a new network
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,13 @@ def train(plan: Plan, out: Path, watch: Callable[[Step], object] = lambda _: Non
         watch: Called after each step.
 
     Raises:
-        PerceptionError: A data set cannot be read, or they differ in classes.
+        PerceptionError: A data set cannot be read, or they differ in classes; or the network that
+            is trained on cannot be read, or has others.
     """
     classes, pictures = _read(plan.folders)
     torch.manual_seed(plan.seed)
-    network = Network(len(classes))
+    batches = _batches(pictures, len(classes), plan.seed)
+    network = _begun(plan, classes, batches)
     # A quarter quicker; PyTorch's annotations lack it.
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimiser = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
@@ -65,7 +70,7 @@ def train(plan: Plan, out: Path, watch: Callable[[Step], object] = lambda _: Non
     light = Light(_CROP, plan.seed)
     began, images, smooth = time.process_time(), 0, 0.0
     step = Step(0.0, 0, 0.0)
-    for batch in _batches(pictures, len(classes), plan.seed):
+    for batch in batches:
         done = (time.process_time() - began) / plan.seconds
         if done >= 1.0:
             break
@@ -85,6 +90,15 @@ def train(plan: Plan, out: Path, watch: Callable[[Step], object] = lambda _: Non
     assert isinstance(average, Network)
     export.write(out, average, classes, plan.size)
     return step
+
+
+def _begun(plan: Plan, classes: tuple[str, ...], batches: Iterator[list[Sample]]) -> Network:
+    """A new network, or that of a file."""
+    if plan.begin is None:
+        return Network(len(classes))
+    samples = [sample.image for _ in range(_CALIBRATION) for sample in next(batches)]
+    images = torch.from_numpy(np.stack(samples)).float() / 255.0
+    return read_network(plan.begin, classes, images)
 
 
 def _averaged(average: torch.Tensor, new: torch.Tensor, steps: torch.Tensor | int) -> torch.Tensor:

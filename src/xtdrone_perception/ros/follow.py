@@ -23,9 +23,10 @@ from xtdrone_ros1.ros1 import Ros1
 
 from ..detection.found import Detections, nothing
 from ..errors import PerceptionError
+from ..tracking.ground_tracks import KINDS, PERSON, Kind
 from ..tracking.pursuit import Pursuit, Sighting, Station
 from ..tracking.sight import Eye, LevelGround
-from . import images
+from . import images, topics
 
 _KEPT_US = 2_000_000  # for how long places of the vehicle are kept [us]
 _MOUNT_US = 100_000  # between two commands of the mount [us]
@@ -64,6 +65,7 @@ class TopicFollower(FlightAgent):
         distance: float = 9.0,
         duration: float = 0.0,
         search: float = 20.0,
+        kind: Kind = PERSON,
         on_event: Callable[..., None] | None = None,
     ) -> None:
         """Prepares a flight.
@@ -75,12 +77,13 @@ class TopicFollower(FlightAgent):
             distance: From the target, level [m].
             duration: Of following [s]; 0: without end.
             search: Time after which it gives up [s].
+            kind: How targets move, and how large they are.
             on_event: Called at each event.
         """
         super().__init__(1, height, on_event=on_event)
         self._class_of, self._mount = class_of, mount
         self._distance, self._duration_us = distance, round(1e6 * duration)
-        self._search_us = round(1e6 * search)
+        self._search_us, self._kind = round(1e6 * search), kind
         self.camera: CameraParameters | None = None
         self.frames = Frames()
         self._pursuit: Pursuit | None = None
@@ -117,7 +120,7 @@ class TopicFollower(FlightAgent):
         if self.camera is None:
             raise PerceptionError("no camera_info came: give --camera_info, and publish images")
         ground = LevelGround(float(self.home[0, 2]))
-        self._pursuit = Pursuit(self.camera, ground, self.event)
+        self._pursuit = Pursuit(self.camera, ground, self.event, kind=self._kind)
         self._begun_us = self._pursuit.lost_us = t_us
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
@@ -191,7 +194,7 @@ def run(args: argparse.Namespace) -> int:
     detections = args.detections or f"/{name}/{args.camera}/detections"
     mount = None
     if args.gimbal:
-        mount = images.publisher(
+        mount = topics.publisher(
             f"{ros.mavros(name)}/mount_control/command", "mavros_msgs/MountControl"
         )
 
@@ -201,7 +204,14 @@ def run(args: argparse.Namespace) -> int:
 
     log = EventLog(args.instance, echo=True)
     agent = TopicFollower(
-        class_of, mount, args.height, args.distance, args.duration, args.search, log
+        class_of,
+        mount,
+        args.height,
+        args.distance,
+        args.duration,
+        args.search,
+        KINDS.get(args.target, PERSON),
+        log,
     )
     came: queue.SimpleQueue[tuple[Callable[[Any], None], Message]] = queue.SimpleQueue()
     for topic, kind, take in (

@@ -1,23 +1,22 @@
-"""Images and cameras of ROS topics, of which a slow node sees the newest alone."""
+"""Images and cameras of ROS 1 and ROS 2, of which a slow node sees the newest alone."""
 
 import dataclasses
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import rospy
 
 from sensor_models.cameras import EQUIDISTANT, PLUMB_BOB, CameraParameters
 from xtdrone_core import XtdroneError
 from xtdrone_core.errors import shown
 from xtdrone_mavros.inputs.fields import time_us
-from xtdrone_ros1.messages import Fields, Message, fill, ros_class
 
 from ..errors import PerceptionError
 
-_BUFFER = 1 << 25  # for images that arrive while rospy is busy [bytes]
+Fields = Mapping[str, Any]  # of a message by name, nested ones too
+Message = Any  # one of ROS 1 or ROS 2: no class says it
 _MAX_RATE = 1000.0  # [Hz]
-_LOOK_S = 0.1  # between two looks at whether the node shall end [s, wall]
 # Channels of encodings of 8 bits, and those of red, green and blue or of grey.
 _ENCODINGS: dict[str, tuple[int, Sequence[int]]] = {
     "mono8": (1, (0,)),
@@ -94,39 +93,20 @@ class Newest:
                 return
 
 
-def follow(topic: str, use: Callable[[Message], None], rate: float) -> None:
-    """Gives the newest images of a topic to a function until the node ends; says how many.
-
-    Raises:
-        XtdroneError: The function did.
-    """
-    newest = Newest(use, rate)
-    kind = ros_class("sensor_msgs/Image")
-    rospy.Subscriber(topic, kind, newest.put, queue_size=1, buff_size=_BUFFER)
-    while newest.error is None and not rospy.core.is_shutdown_requested():
-        rospy.rostime.wallsleep(_LOOK_S)
-    newest.close()
-    if newest.error is not None:
-        raise newest.error
-    print(f"{newest.used} images, {newest.left_out} left out")
-
-
-def publisher(topic: str, kind: str, latch: bool = False) -> Callable[[Fields], None]:
-    """Returns what publishes the fields of a message of this kind."""
-    topics = rospy.Publisher(topic, ros_class(kind), queue_size=2, latch=latch)
-    return lambda fields: topics.publish(fill(ros_class(kind)(), fields))
-
-
 def beside(topic: str, name: str) -> str:
     """The topic of this name in the namespace of another."""
     return f"{topic.rpartition('/')[0]}/{name}"
 
 
 def header(message: Message) -> Fields:
-    """The fields of a message's header: its time and frame."""
+    """The fields of a message's header, as ROS 1 names them: its time and frame."""
     stamp = message.header.stamp
+    of_ros1 = hasattr(stamp, "secs")
     return {
-        "stamp": {"secs": stamp.secs, "nsecs": stamp.nsecs},
+        "stamp": {
+            "secs": stamp.secs if of_ros1 else stamp.sec,
+            "nsecs": stamp.nsecs if of_ros1 else stamp.nanosec,
+        },
         "frame_id": message.header.frame_id,
     }
 
@@ -160,8 +140,10 @@ def camera_of(info: Message) -> CameraParameters:
         PerceptionError: Its distortion is of another model, or it is not calibrated.
         SensorError: A value is not allowed.
     """
-    fx, skew, cx, _, fy, cy = info.K[:6]
-    given, model = list(info.D), info.distortion_model or PLUMB_BOB
+    of_ros1 = hasattr(info, "K")
+    fx, skew, cx, _, fy, cy = map(float, (info.K if of_ros1 else info.k)[:6])
+    given: list[Any] = [float(each) for each in (info.D if of_ros1 else info.d)]  # for replace()
+    model = info.distortion_model or PLUMB_BOB
     names = {PLUMB_BOB: ("k1", "k2", "p1", "p2", "k3"), EQUIDISTANT: ("k1", "k2", "k3", "k4")}
     if model == "rational_polynomial" and not any(given[5:]):
         model = PLUMB_BOB

@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,91 +17,19 @@ from xtdrone_ros1 import discovery, node
 from xtdrone_ros1.frames import Frames
 from xtdrone_ros1.messages import Fields, Message, ros_class
 
+from ..errors import PerceptionError
 from ..landing.motion import Motion
 from ..landing.tracker import in_world
-from ..markers import detect, pose
-from ..markers.families import Marker
+from ..markers import pose
 from ..markers.picture import nested_of
-from . import images
+from . import images, topics
+from .messages import OPTICAL, MarkerFinder, marker_frames, places
 
-# From the camera's frame (x ahead, y left, z up) to the optical one (x right, y down, z ahead),
-# which images of ROS have.
-_OPTICAL = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 _KEPT_US = 2_000_000  # for how long poses of the vehicle are kept [us]
 _WARN_S = 10.0  # between two warnings of what is missing [s, wall]
 _LATE_US = 500_000  # no pose of the vehicle is so far from an image [us]
 
 Publish = Callable[[Fields], object]
-
-
-class MarkerFinder:
-    """Looks for groups of nested markers in images, once it knows the camera.
-
-    Attributes:
-        camera: That of the images, from its camera_info.
-    """
-
-    def __init__(self, groups: Sequence[Sequence[Marker]], library: str = detect.OPENCV) -> None:
-        """Takes the groups, each from its largest marker.
-
-        Raises:
-            PerceptionError: The library does not know a family.
-        """
-        levels: dict[str, int] = {}
-        for group in groups:
-            levels[group[0].family] = max(len(group), levels.get(group[0].family, 1))
-        self.groups = [list(group) for group in groups]
-        self.camera: CameraParameters | None = None
-        self._stddev = pose.CORNER_STDDEV[library]
-        self._detectors = {
-            family: detect.make_detector(family, library, count) for family, count in levels.items()
-        }
-
-    def __call__(self, image: np.ndarray) -> list[tuple[Marker, pose.MarkerPose]]:
-        """Returns the largest marker of each group that an image shows, and the group's pose.
-
-        Args:
-            image: (H, W, 3) or (H, W) uint8.
-        """
-        if self.camera is None:
-            return []
-        seen = {family: found.detect(image) for family, found in self._detectors.items()}
-        out = []
-        for group in self.groups:
-            found = pose.estimate(group, seen[group[0].family], self.camera, self._stddev)
-            if found is not None:
-                out.append((group[0], found))
-        return out
-
-
-def places(header: Fields, found: Sequence[tuple[Marker, pose.MarkerPose]]) -> Fields:
-    """Returns the fields of a vision_msgs/Detection3DArray in the camera's optical frame.
-
-    An id is the number of the largest marker of a group.
-    """
-    turn = np.kron(np.eye(2), _OPTICAL)
-    detections = []
-    for marker, each in found:
-        attitude = Rotation.from_matrix(_OPTICAL @ each.rotation).as_quat().tolist()
-        place = {
-            "position": dict(zip("xyz", (_OPTICAL @ each.pos).tolist())),
-            "orientation": dict(zip("xyzw", attitude)),
-        }
-        covariance = (turn @ each.covariance @ turn.T).ravel().tolist()
-        detections.append(
-            {
-                "header": header,
-                "results": [
-                    {
-                        "id": marker.id,
-                        "score": 1.0,
-                        "pose": {"pose": place, "covariance": covariance},
-                    }
-                ],
-                "bbox": {"center": place, "size": {"x": marker.size, "y": marker.size}},
-            }
-        )
-    return {"header": header, "detections": detections}
 
 
 class _Pose(NamedTuple):
@@ -159,7 +87,7 @@ class LandingTarget:
         if mounted is None or vehicle is None:
             return False
         pos, turn = mounted
-        x, y, z, w = (turn * Rotation.from_matrix(_OPTICAL)).as_quat().tolist()
+        x, y, z, w = (turn * Rotation.from_matrix(OPTICAL)).as_quat().tolist()
         camera = dataclasses.replace(camera, pos=tuple(pos.tolist()), quat=(x, y, z, w))
         place, covariance = in_world(found, camera, vehicle.pos, vehicle.quat)
         if self._motion.t_us - t_us > _KEPT_US:
@@ -208,7 +136,13 @@ def run(args: argparse.Namespace) -> None:
     node.require_master()
     node.start("markers", disable_rostime=True)
     out = args.out or images.beside(args.image, "markers")
-    publish = images.publisher(out, "vision_msgs/Detection3DArray")
+    publish = topics.publisher(out, "vision_msgs/Detection3DArray")
+    if len(args.frames) > len(finder.groups):
+        raise PerceptionError(
+            f"{len(args.frames)} frames for {len(finder.groups)} places: give one for each --marker"
+        )
+    frames = {group[0].id: name for group, name in zip(finder.groups, args.frames)}
+    transform = topics.publisher("/tf", "tf2_msgs/TFMessage") if frames else publish
     target = _target(args.land) if args.land else None
     info: deque[Message] = deque(maxlen=1)
     topic = args.camera_info or images.beside(args.image, "camera_info")
@@ -218,7 +152,10 @@ def run(args: argparse.Namespace) -> None:
         if info:
             finder.camera = images.camera_of(info.pop())
         found = finder(images.pixels(message))
-        publish(places(images.header(message), found))
+        told = places(images.header(message), found)
+        publish(told)
+        if frames:
+            transform(marker_frames(told, frames))
         frame = message.header.frame_id
         lacks = target.missing(frame) if target else ""
         if lacks or finder.camera is None:
@@ -227,14 +164,14 @@ def run(args: argparse.Namespace) -> None:
             if target and finder.camera and marker == finder.groups[0][0]:
                 target.seen(time_us(message.header), frame, finder.camera, each)
 
-    images.follow(args.image, use, args.rate)
+    topics.follow(args.image, use, args.rate)
 
 
 def _target(vehicle: str) -> LandingTarget:
     """The landing target of a vehicle, from and to its MAVROS."""
     mavros = discovery.mavros(vehicle)
     kind = "geometry_msgs/PoseStamped"
-    target = LandingTarget(images.publisher(f"{mavros}/landing_target/pose", kind))
+    target = LandingTarget(topics.publisher(f"{mavros}/landing_target/pose", kind))
     rospy.Subscriber("/tf_static", ros_class("tf2_msgs/TFMessage"), target.frames.add)
     rospy.Subscriber(
         f"{mavros}/local_position/pose", ros_class(kind), target.vehicle_pose, queue_size=20

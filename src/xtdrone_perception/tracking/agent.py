@@ -17,7 +17,7 @@ from ..dataset.options import FIGURES
 from ..dataset.places import Places
 from ..detection.detector import Detector
 from ..errors import PerceptionError
-from .ground_tracks import Track
+from .ground_tracks import KINDS, Track
 from .identities import ByteTrack
 from .pursuit import Pursuit, Sighting, Station
 from .sight import camera_of, mount_of, standing
@@ -99,7 +99,8 @@ class FollowAgent(FlightAgent):
                 f"world '{world.name}' has no {self._target} to follow: give --world street, or "
                 "another with actors"
             )
-        self._pursuit = Pursuit(self._camera.camera, self._places, self.event, self._tracker)
+        kind = KINDS[self._target]
+        self._pursuit = Pursuit(self._camera.camera, self._places, self.event, self._tracker, kind)
         self._mount = mount_of(flight, 0)
         self._image_us = self._camera.image_us(self._rate)
         flight.observers.append(

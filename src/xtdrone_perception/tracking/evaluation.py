@@ -12,11 +12,13 @@ from xtdrone_core import extras
 from ..dataset.options import read_options
 from ..detection.detector import Detector
 from ..detection.found import Detections, overlaps
+from ..detection.limits import Limits
 from ..errors import PerceptionError
 from .identities import ByteTrack
 
 IDEAL = "ideal"  # boxes as they are labelled
 _AT = 0.5  # intersection over union of a hit
+_USUAL = Limits()
 
 
 class TrackScore(NamedTuple):
@@ -42,8 +44,7 @@ def evaluate_tracks(
     detector: Detector | None,
     folder: Path,
     split: str,
-    smallest: int = 20,
-    visible: float = 0.5,
+    limits: Limits = _USUAL,
     watch: Callable[[int], object] = lambda _: None,
 ) -> list[TrackScore]:
     """Scores of ByteTrack on the boxes of a detector.
@@ -52,8 +53,7 @@ def evaluate_tracks(
         detector: None for the labelled boxes.
         folder: Data set.
         split: train, val or test.
-        smallest: Longer side from which a box counts [pixels]; others may be found or not.
-        visible: Share that shows from which a box counts.
+        limits: Which boxes count; others may be found or not.
         watch: Called with 1 after each image.
 
     Raises:
@@ -89,7 +89,7 @@ def evaluate_tracks(
                     else found.of_class(detector.names.index(name))
                 )
                 tracked = tracker.update(given)
-                counts = np.array([_counts(label, smallest, visible) for label in labels], bool)
+                counts = np.array([limits.counts(label) for label in labels], bool)
                 _add(parts[name], number, labels, boxes, counts, tracked.identities, tracked.boxes)
             watch(1)
     return [_score(name, parts[name], library) for name in names]
@@ -122,10 +122,6 @@ def _boxes(labels: list[dict[str, Any]]) -> np.ndarray:  # of JSON
 
 def _perfect(boxes: np.ndarray) -> Detections:
     return Detections(boxes, np.ones(len(boxes)), np.zeros(len(boxes), dtype=int))
-
-
-def _counts(label: dict[str, Any], smallest: int, visible: float) -> bool:  # of JSON
-    return bool(max(label["box"][2:]) >= smallest and label["visible"] >= visible)
 
 
 def _add(

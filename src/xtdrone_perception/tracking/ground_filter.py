@@ -7,7 +7,7 @@ import numpy as np
 
 _GATE = 13.8  # squared Mahalanobis distance that 99.9 % of two true coordinates are within
 _FIRST_SPEED = 3.0  # standard deviation of the velocity at first [m/s]
-_DRIVES = 0.5  # acceleration of a target, white noise [m/s^2/sqrt(Hz)]
+_WALKS = 0.5  # acceleration of a person, white noise [m/s^2/sqrt(Hz)]
 
 
 class GroundFilter:
@@ -19,9 +19,18 @@ class GroundFilter:
         t_us: Time of x.
     """
 
-    def __init__(self, t_us: int, place: np.ndarray, spread: np.ndarray) -> None:
-        """Begins with a measured place (2,) [m] and its covariance (2, 2) [m^2]."""
-        self.t_us = t_us
+    def __init__(
+        self, t_us: int, place: np.ndarray, spread: np.ndarray, agility: float = _WALKS
+    ) -> None:
+        """Begins with a measured place.
+
+        Args:
+            t_us: Its time [us].
+            place: (2,) [m].
+            spread: (2, 2) its covariance [m^2].
+            agility: Density of the target's accelerations [m/s^2/sqrt(Hz)].
+        """
+        self.t_us, self._agility = t_us, agility
         self.x = np.array([*place, 0.0, 0.0])
         self.covariance = np.diag([0.0, 0.0, _FIRST_SPEED**2, _FIRST_SPEED**2])
         self.covariance[:2, :2] = spread
@@ -40,7 +49,7 @@ class GroundFilter:
         motion = _motion(dt)
         noise = np.array([[dt**3 / 3.0, dt**2 / 2.0], [dt**2 / 2.0, dt]])
         self.x = motion @ self.x
-        self.covariance = motion @ self.covariance @ motion.T + _DRIVES**2 * np.kron(
+        self.covariance = motion @ self.covariance @ motion.T + self._agility**2 * np.kron(
             noise, np.eye(2)
         )
         self.t_us = t_us

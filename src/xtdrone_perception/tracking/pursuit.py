@@ -13,7 +13,7 @@ import numpy as np
 from sensor_models.cameras import CameraParameters
 
 from ..detection.found import Detections
-from .ground_tracks import GroundTracks, Sight, Track
+from .ground_tracks import PERSON, GroundTracks, Kind, Sight, Track
 from .identities import ByteTrack
 from .sight import Eye, Ground, place_of
 
@@ -63,7 +63,12 @@ class Pursuit:
     """
 
     def __init__(
-        self, camera: CameraParameters, ground: Ground, tell: Tell, tracker: ByteTrack | None = None
+        self,
+        camera: CameraParameters,
+        ground: Ground,
+        tell: Tell,
+        tracker: ByteTrack | None = None,
+        kind: Kind = PERSON,
     ) -> None:
         """Waits for sightings.
 
@@ -72,9 +77,10 @@ class Pursuit:
             ground: On which targets stand.
             tell: Called at `target`, `lost` and `reacquired`.
             tracker: Identities of boxes, which are preferred to the likeliest place.
+            kind: How targets move, and how large they are.
         """
         self._camera, self._ground, self._tell, self._tracker = camera, ground, tell, tracker
-        self._tracks = GroundTracks()
+        self._tracks, self._kind = GroundTracks(kind), kind
         self._pending: list[Sighting] = []
         self.target: Track | None = None
         self.losses = self.found_again = self.lost_us = self.hidden_us = 0
@@ -124,12 +130,30 @@ class Pursuit:
                 continue
             measured = place_of(box, sighting.eye, self._camera, self._ground)
             if measured is not None:
-                sights.append(Sight(*measured, int(identity)))
+                place, spread = measured
+                spread = spread + self._kind.uneven**2 * np.eye(2)
+                sights.append(Sight(self._middle(place, sighting.eye), spread, int(identity)))
         self._tracks.update(sighting.t_us, sights)
+        if self.target is not None:
+            self._go_on(sighting.t_us, self.target)
         if self.target is None:
             self._choose(sighting)
         else:
             self.hidden_us = max(self.hidden_us, self.target.hidden_us)
+
+    def _middle(self, foot: np.ndarray, eye: Eye) -> np.ndarray:
+        """Where the middle of a target is of which the nearest point on the ground is known."""
+        view = foot - eye.pos[:2]
+        middle: np.ndarray = foot + self._kind.radius * view / max(float(np.hypot(*view)), 1e-6)
+        return middle
+
+    def _go_on(self, t_us: int, target: Track) -> None:
+        """Follows the track that goes on where that of the target ended."""
+        heir = self._tracks.heir(t_us, target, _CONFIRMED)
+        if heir is not None:
+            heir.hidden_us = max(target.hidden_us, heir.begun_us - target.seen_us)
+            self._tracks.remove(target)
+            self.target = heir
 
     def _choose(self, sighting: Sighting) -> None:
         """Follows the nearest of the targets that were seen a few times."""

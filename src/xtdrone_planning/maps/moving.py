@@ -19,12 +19,14 @@ _SCATTER = 0.12  # deviation of a group's middle [m]
 _PUSH = 2.0  # deviation of the acceleration of what moves [m/s^2]
 _BEGUN_S = 0.4  # a track of this age may move [s]
 _GONE = 0.45  # and when it is so far from where it began [m],
-_PACE, _REST = 0.45, 0.2  # and when it is so fast; it moves until it is slower [m/s]
+_PACE, _REST = 0.45, 0.2  # and when it is so fast; it moves until it is slower [m/s],
+_STANDS_US, _WALKED = 3_000_000, 1.5  # for so long [us], if it has gone so far [m]: who turns round
+# goes on at once
 _STRAIGHT = 0.75  # part of the way of a track that is the way from its begin
 _SURE = 3  # times that this is so one after the other
 
 
-_PARTS = ("_state", "_covariance", "_begun", "_way", "_seen_us", "_sure", "_moves")
+_PARTS = ("_state", "_covariance", "_begun", "_way", "_seen_us", "_quick_us", "_sure", "_moves")
 
 
 class Tracks(Memory):
@@ -47,6 +49,7 @@ class Tracks(Memory):
         self._begun = np.zeros((0, 3))  # x, y [m] and time [s]
         self._way = np.zeros(0)  # gone since then [m]
         self._seen_us = np.zeros(0, dtype=np.int64)
+        self._quick_us = np.zeros(0, dtype=np.int64)  # when it was last not at rest
         self._sure = np.zeros(0, dtype=int)  # times one after the other that it seemed to move
         self._moves = np.zeros(0, dtype=bool)
 
@@ -82,6 +85,7 @@ class Tracks(Memory):
             self._covariance = np.concatenate([self._covariance, start[None]])
             self._begun = np.vstack([self._begun, [x, y, 1e-6 * t_us]])
             self._seen_us = np.append(self._seen_us, np.int64(t_us))
+            self._quick_us = np.append(self._quick_us, np.int64(t_us))
             self._way = np.append(self._way, 0.0)
             self._sure = np.append(self._sure, 0)
             self._moves = np.append(self._moves, False)
@@ -118,7 +122,9 @@ class Tracks(Memory):
         self._sure = np.where(seems & (gone > _STRAIGHT * self._way), self._sure + 1, 0)
         begins = ~self._moves & (self._sure >= _SURE)
         self.count += int(begins.sum())
-        ends = self._moves & (pace < _REST)
+        self._quick_us = np.where(pace < _REST, self._quick_us, t_us)
+        stands_us = np.where(gone > _WALKED, _STANDS_US, 0)
+        ends = self._moves & (t_us - self._quick_us > stands_us)
         self._begun[ends, :2], self._way[ends] = self._state[ends, :2], 0.0  # it may go on
         self._moves = (self._moves | begins) & ~ends
 

@@ -11,6 +11,7 @@ from .search import BORDER, CLOSED, Search
 HORIZON = 10.0  # so much of a way is planned smoothly [m]
 _KNOT_S = 0.2  # between knots [s]
 _MOST = 80  # control points
+_LASTS_S = 0.9 * _MOST * _KNOT_S  # so far ahead a way is planned at most [s]
 _ROUNDS = 40  # steps of the optimisation
 _SLOWER = (1.0, 0.7, 0.45, 0.25)  # parts of the speed that are tried one after the other
 _ALONG = 0.6  # part of the acceleration that is used along the way
@@ -35,10 +36,14 @@ class LocalPlanner:
         if found.end == CLOSED and len(found.path) < 2:
             return Plan(None, found.path, "no way: obstacles are all around")
         reason = _SHUT if found.end == CLOSED else ""
-        path, whole = _beginning(found.path, HORIZON)
+        # Who is faster than is allowed, as when the limit has just fallen, may slow down smoothly.
+        now = float(np.linalg.norm(situation.vel))
+        allowed = limits._replace(speed=max(limits.speed, now))
         for part in _SLOWER:
+            length = min(HORIZON, _LASTS_S * part * limits.speed)
+            path, whole = _beginning(found.path, length)
             trajectory = self.smooth(situation, path, whole and found.end != BORDER, part)
-            if not guard.exceeds(trajectory, limits, _TOLERANCE) and self._is_clear(
+            if not guard.exceeds(trajectory, allowed, _TOLERANCE) and self._is_clear(
                 situation, trajectory
             ):
                 return Plan(trajectory, found.path, reason)

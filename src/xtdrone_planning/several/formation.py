@@ -18,7 +18,8 @@ from .pilot import SharingPilot
 
 KEPT, LOST = 0.8, 1.2  # a vehicle is back in its slot, or out of it, at this distance [m]
 _LOST_US = 500_000  # out of it for so long, the shape is not kept [us]
-_AHEAD_US = 1_000_000  # followers make for where the slot will be after this time [us]
+_AHEAD_S = 1.3  # followers make for where the slot will be after this time [s]
+_WAITS = 0.7, 0.7  # the leader slows down from this distance from a slot on [m], by [1/m]
 _SLOWEST = 0.25  # part of the speed at which the leader waits for others
 _ASIDE = (0.0, 0.4, 0.8, 1.2, 1.6, 2.0, 2.4, 3.0)  # places tried around a slot that is taken [m]
 _ANGLES = 12
@@ -90,11 +91,13 @@ class SwarmFormationAgent(SharingAgent):
         for i, pilot in enumerate(self.pilots[1:], 1):
             heard = pilot.agreement.flown_by(0)
             if heard is not None:
-                place = heard.since(t_us + _AHEAD_US).pos + self._slots[i]
+                # What was heard ends with a stop, which the leader's next plan puts off.
+                now = heard.since(t_us)
+                place = now.pos + _AHEAD_S * now.vel + self._slots[i]
                 pilot.goal = _free_place(pilot, place, heard.pos[-1])
         away = np.linalg.norm(estimates.pos - estimates.pos[0] - self._slots, axis=1)
         worst = float(away.max())
-        part = min(max(1.0 - 0.5 * (worst - KEPT), _SLOWEST), 1.0)
+        part = min(max(1.0 - _WAITS[1] * (worst - _WAITS[0]), _SLOWEST), 1.0)
         leader.limits = self.limits._replace(speed=0.8 * part * self.limits.speed)
         self._judge(t_us, estimates, away)
         if leader.held_us >= 0 and t_us - leader.held_us > self._patience_us:

@@ -27,6 +27,23 @@ _SERVICES = {
         "SetParametersAtomically": f"{_PARAMETERS}SetParametersResult result",
     },
 }
+_HYPOTHESES = "ObjectHypothesisWithPose[] results"
+# Messages of ROS 2 that have other fields in ROS 1, whose definitions are in src/.
+_MESSAGES = {
+    "vision_msgs": {
+        "Point2D": "float64 x\nfloat64 y",
+        "Pose2D": "Point2D position\nfloat64 theta",
+        "BoundingBox2D": "Pose2D center\nfloat64 size_x\nfloat64 size_y",
+        "BoundingBox3D": "geometry_msgs/Pose center\ngeometry_msgs/Vector3 size",
+        "ObjectHypothesis": "string class_id\nfloat64 score",
+        "ObjectHypothesisWithPose": "ObjectHypothesis hypothesis\n"
+        "geometry_msgs/PoseWithCovariance pose",
+        "Detection2D": f"std_msgs/Header header\n{_HYPOTHESES}\nBoundingBox2D bbox\nstring id",
+        "Detection2DArray": "std_msgs/Header header\nDetection2D[] detections",
+        "Detection3D": f"std_msgs/Header header\n{_HYPOTHESES}\nBoundingBox3D bbox\nstring id",
+        "Detection3DArray": "std_msgs/Header header\nDetection3D[] detections",
+    }
+}
 _NOTHING = [("structure_needs_at_least_one_member", (Nodetype.BASE, ("uint8", 0)))]
 _ROS1_TYPES = {"VFR_HUD": "VfrHud"}  # types that have another name in ROS 2
 # Fields that have another name in ROS 2.
@@ -58,6 +75,9 @@ class Types:
         self.store = get_typestore(DISTRIBUTIONS[distribution])
         for package in _PACKAGES:
             self._read(package, resources.root() / "src" / package)
+        for package, messages in _MESSAGES.items():
+            for name, text in messages.items():
+                self._add(get_types_from_msg(text, f"{package}/msg/{name}"))
         for package, services in _SERVICES.items():
             for name, text in services.items():
                 self._add(_service_types(package, name, text))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xtdrone_core import Scenario, ScenarioError, XtdroneError, registry
 from xtdrone_core.command import Subparsers
 from xtdrone_core.contracts import Agent, Observer, Reporting
-from xtdrone_core.errors import CRASHED
+from xtdrone_core.errors import CRASHED, INTERRUPTED
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.scenario import arguments, scenario_options
@@ -130,9 +130,8 @@ def _fly(args: argparse.Namespace) -> int:
         status = running.print_closing_lines(simulation)
         if folder is not None:
             plots.draw(folder)
-    if agent is not None and not agent.done:
-        raise KeyboardInterrupt
-    return status
+    stopped = agent is not None and not agent.done  # its closing lines tell that
+    return INTERRUPTED if stopped else status
 
 
 def _flight(

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from xtdrone_core import ScenarioError, resources
+from xtdrone_core import ScenarioError, registry, resources
 from xtdrone_core.command import Subparsers
 from xtdrone_core.scenario.options import number_type
 
+ACTIONS = "xtdrone.vehicle_actions"  # entry points: functions that add an action
 EXAMPLES = """examples:
+  xtdrone vehicle new mine --frame 450 --kv 920 --propeller 10x4.7 --cells 4 --capacity 5 --mass 1.6
   xtdrone vehicle show typhoon_h480 --out typhoon_h480.png
   xtdrone vehicle check ~/PX4-Autopilot/Tools/simulation/gazebo-classic/sitl_gazebo-classic/models
   xtdrone vehicle check my_iris/model.sdf --hover 20
@@ -48,6 +50,8 @@ def register_vehicle(subparsers: Subparsers) -> None:
         help="fly each that has rotors so long (0: only load)",
     )
     checked.set_defaults(run=_check_vehicles)
+    for entry in registry.entries(ACTIONS).values():  # of higher packages
+        entry.load()(actions)
     known = actions.add_parser("presets", help="sensor presets, for <preset> in a vehicle's file")
     known.add_argument("preset", nargs="?", help="show its values with unit and source")
     known.set_defaults(run=_presets)

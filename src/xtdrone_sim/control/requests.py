@@ -46,6 +46,7 @@ class ControlRequests:
         self._late = False  # a late bridge has been reported
         self.handlers: dict[str, Handler] = {
             "disturb": self._disturb,
+            "disturbed": self._disturbed,
             "event": self._event,
             "goal": self._goal,
             "health": self._health,
@@ -251,6 +252,14 @@ class ControlRequests:
         names = [spec.name for spec in simulation.scenario.vehicles]
         simulation.plant.disturbances.add(parse_disturbance(text, names, simulation.t_us))
         return {"t_us": simulation.t_us}
+
+    def _disturbed(self, request: Request) -> Answer:
+        plant = self._simulation.plant
+        return {
+            "t_us": self._simulation.t_us,
+            "disturbances": plant.disturbances.in_force(),
+            "wind": plant.actuators.wind.mean(axis=0).round(2).tolist(),
+        }
 
     def _wind(self, request: Request) -> Answer:
         text, simulation = request.get("wind"), self._simulation

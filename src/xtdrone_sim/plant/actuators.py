@@ -26,7 +26,7 @@ from xtdrone_dynamics.forces import aerodynamics, half_wing, propeller, rotor, s
 from .ground import add_tyres
 from .water import add_hulls, add_hulls_in_waves, levels_in_waves
 
-_WATER = 5  # place of the water's level among the arguments of step_actuators()
+_WATER = 6  # place of the water's level among the arguments of step_actuators()
 
 
 class ActuatorStage(Memory):
@@ -121,6 +121,7 @@ class ActuatorStage(Memory):
             fleet.vehicle,
             fleet.actuator,
             fleet.effects,
+            fleet.propellers,
             self._altitude,
             self._water[0],
             self.speed_limit,
@@ -203,7 +204,10 @@ class ActuatorStage(Memory):
         levels_in_waves(self.waves, self._water[0], t, pos, self._levels)
         for i in range(len(pos)):
             own: list[Any] = [
-                each[i : i + 1] if isinstance(each, np.ndarray) else each for each in arguments
+                each[i : i + 1]
+                if isinstance(each, np.ndarray) and each is not self._fleet.propellers
+                else each
+                for each in arguments
             ]
             own[_WATER] = float(self._levels[i])
             self._step(*own)
@@ -246,6 +250,7 @@ def add_downwash(
 def _act(
     actuator: Record,
     effects: Record,
+    propellers: np.ndarray,
     command: float,
     value: float,
     speed_limit: float,
@@ -263,6 +268,7 @@ def _act(
     Args:
         actuator: Its record.
         effects: Record of its vehicle's effects.
+        propellers: Numbers of all propellers of the fleet.
         command: Command in lower..upper.
         value: Speed or position at the start of the step.
         speed_limit: Fraction of the largest speed that the battery voltage allows.
@@ -278,7 +284,19 @@ def _act(
     """
     if actuator.kind == ROTOR:
         return rotor.act(
-            actuator, effects, command, value, speed_limit, ratio, height, vx, vy, vz, up, down
+            actuator,
+            effects,
+            propellers,
+            command,
+            value,
+            speed_limit,
+            ratio,
+            height,
+            vx,
+            vy,
+            vz,
+            up,
+            down,
         )
     if actuator.kind == SERVO or actuator.kind == SURFACE:
         return servo.act(actuator, command, value, dt)
@@ -295,6 +313,7 @@ def step_actuators(
     vehicles: np.ndarray,
     actuators: np.ndarray,
     effects: np.ndarray,
+    propellers: np.ndarray,
     altitude: float,
     water: float,
     speed_limit: np.ndarray,
@@ -360,6 +379,7 @@ def step_actuators(
                 value[i, j], hx, hy, hz, bx, by, bz, shaft = _act(
                     actuator,
                     effect,
+                    propellers,
                     command,
                     value[i, j],
                     limit,
@@ -521,14 +541,38 @@ def _extended(
 
     @numba.njit(error_model="numpy")
     def either(  # type: ignore[no-untyped-def]  # compiled for records and numbers
-        actuator, effects, command, value, speed_limit, ratio, height, vx, vy, vz, up, down, dt
+        actuator,
+        effects,
+        propellers,
+        command,
+        value,
+        limit,
+        ratio,
+        height,
+        vx,
+        vy,
+        vz,
+        up,
+        down,
+        dt,
     ):
         if actuator.kind == number:
-            return own(
-                actuator, effects, command, value, speed_limit, ratio, height, vx, vy, vz, dt
-            )
+            return own(actuator, effects, command, value, limit, ratio, height, vx, vy, vz, dt)
         return act(
-            actuator, effects, command, value, speed_limit, ratio, height, vx, vy, vz, up, down, dt
+            actuator,
+            effects,
+            propellers,
+            command,
+            value,
+            limit,
+            ratio,
+            height,
+            vx,
+            vy,
+            vz,
+            up,
+            down,
+            dt,
         )
 
     dispatch: Callable[..., tuple[float, ...]] = either

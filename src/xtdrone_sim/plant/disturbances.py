@@ -152,6 +152,23 @@ class Disturbances:
             "value": disturbance.value,
         }
 
+    def in_force(self) -> list[dict[str, Any]]:
+        """Returns the payloads, draining tanks and weak rotors of now: kind, vehicle, value.
+
+        `rotor` is that of a weak rotor. A battery's charge is set once, and not listed.
+        """
+        found = [("payload", i, mass, None) for i, (mass, _) in self._payloads.items() if mass > 0]
+        found += [("drain", i, rate, None) for i, rate in self._drains.items() if rate > 0]
+        for i, rotor in np.argwhere(self._actuators.effectiveness != 1.0).tolist():
+            if rotor < self._counts[i]:
+                share = float(self._actuators.effectiveness[i, rotor])
+                found.append(("rotor", i, share, rotor))
+        return [
+            {"kind": kind, "vehicle": self._names[i], "value": value}
+            | ({} if rotor is None else {"rotor": rotor})
+            for kind, i, value, rotor in found
+        ]
+
     def _check(self, disturbance: Disturbance) -> None:
         name = self._names[disturbance.vehicle]
         if disturbance.rotor >= self._counts[disturbance.vehicle]:

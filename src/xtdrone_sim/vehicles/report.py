@@ -174,9 +174,11 @@ def _joint_line(joint: Joint, model: Vehicle) -> str:
 
 
 def _actuator_line(actuator: Actuator, model: Vehicle) -> str:
+    propeller = getattr(actuator, "propeller", "")
     return (
         f"{actuator.kind} {actuator.name} on {model.bodies[actuator.body].name}, channel "
         f"{actuator.channel}, command {actuator.lower:g} to {actuator.upper:g}"
+        + (f", propeller {propeller}" if propeller else "")
     )
 
 

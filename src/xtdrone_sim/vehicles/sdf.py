@@ -25,6 +25,7 @@ from .parts.actuators import (
     read_channels,
 )
 from .parts.battery import read_battery
+from .parts.blades import propellers_of
 from .parts.effects import read_effects
 from .parts.half_wings import read_half_wings
 from .parts.hulls import HULL_PLUGINS, read_hulls
@@ -33,7 +34,7 @@ from .parts.tyres import read_tyres
 from .parts.wings import WING_PLUGINS, read_wings
 from .plugins import plugin_name, unread_plugins
 from .pose import Pose
-from .sdf_file import Element, note, noted, parse
+from .sdf_file import OWN, Element, note, noted, parse
 from .sdf_tree import Scope, name_of, number, pose_of, to_dict
 from .shapes import Shape, shapes_of
 
@@ -112,6 +113,9 @@ def _vehicle(path: Path, scope: Scope) -> Vehicle:
         shapes=_rolling(shapes, tyres),
         effects=read_effects(scope.own("effects")),
         battery=read_battery(scope.own("battery")),
+        propellers=propellers_of(
+            plugin.find(OWN + "propeller") for _, plugin in scope.elements("plugin")
+        ),
         remarks=(*remarks, *unread_plugins(scope, _read_plugins(), _sensor_types())),
     )
     _check_magnitudes(vehicle)

@@ -51,17 +51,7 @@ class Replay:
         """
         folder = Path(folder)
         self.name = folder.resolve().name
-        path = folder / "scenario.yaml"
-        if not files.is_file(path):
-            what = (
-                "a flight of the simple simulator: 'xtdrone formation view' shows it"
-                if (folder / run_folder.TRUTH).exists()
-                else "give the folder of a run"
-            )
-            raise ViewError(
-                f"'{folder}' has no scenario.yaml, which names world and vehicles: {what}"
-            )
-        scenario = Scenario.load(path)
+        scenario = Scenario.load(run_folder.scenario_file(folder))
         self.vehicles = scenario.vehicles
         if not files.is_file(folder / run_folder.TRUTH):
             raise ViewError(

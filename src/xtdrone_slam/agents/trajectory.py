@@ -15,7 +15,7 @@ from xtdrone_core.scenario.options import Option
 
 from ..errors import SlamError
 from ..flight import trajectories
-from ..flight.options import FlightOptions
+from ..flight.options import GROUND, HOVER, FlightOptions
 from .recorder import Recorder
 
 TRAJECTORY = Option("reference, rounds, a CSV or TUM file, or a run folder")
@@ -27,8 +27,8 @@ class TrajectoryAgent(FlightAgent):
     """Takes off, tracks position and yaw of a trajectory, and lands.
 
     Images of its stereo camera or scans of its lidar, IMU and the true state are recorded to the
-    folder `dataset` of the run, from the end of the climb to the start of the descent. In addition
-    to the events of FlightAgent: `trajectory` (index: per cent flown).
+    folder `dataset` of the run, from the end of the climb, or from the ground, to the start of the
+    descent. In addition to the events of FlightAgent: `trajectory` (index: per cent flown).
 
     Attributes:
         begin_us: Simulated time at which the trajectory begins; None before the climb has ended.
@@ -44,6 +44,10 @@ class TrajectoryAgent(FlightAgent):
             Option("options of the recording, written to slam.json when the flight completes"),
         ] = None,
         bag: Annotated[bool, Option("write bags/flight.bag as well")] = False,
+        record_from: Annotated[
+            str,
+            Option("hover after the climb, or ground: at rest before it", choices=(HOVER, GROUND)),
+        ] = HOVER,
         on_event: Callable[..., None] | None = None,
     ) -> None:
         """Prepares a flight of one vehicle; on_event(t_us, name, **values) is called at each event.
@@ -60,6 +64,7 @@ class TrajectoryAgent(FlightAgent):
         self._reported = 0  # per cent in the last event
         self.recorder: Recorder | None = None
         self._metadata, self._bag = metadata, bag
+        self._from_ground = record_from == GROUND
 
     def attach(self, flight: Flight) -> None:
         """Sets up the recording. Called once, before the flight.
@@ -71,6 +76,8 @@ class TrajectoryAgent(FlightAgent):
         self._check_start(flight.state.pos[0])
         self.recorder = Recorder(flight, self._bag)
         flight.observers.append(self.recorder)
+        if self._from_ground:
+            self.recorder.start()
 
     def save(self) -> NoReturn:
         """Refuses: the files of a recording cannot be resumed.
@@ -92,7 +99,7 @@ class TrajectoryAgent(FlightAgent):
         """Begins the trajectory in 1 s; its start must be above the take-off position."""
         self._check_start(self.home[0])
         self.begin_us = t_us + round(_HOLD_S * 1e6)
-        if self.recorder is not None:
+        if self.recorder is not None and not self._from_ground:
             self.recorder.start()
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:

@@ -79,6 +79,15 @@ class Monitor:
         whole = sum(span for _, span in spans)
         return sum(cpu * span for cpu, span in spans) / whole if whole > 0 else 0.0
 
+    def spent_since(self, moment: float) -> float:
+        """Returns the CPU time of the tree since a moment of time.monotonic() [s]."""
+        times = [0.0] + [sample.t_s for sample in self.samples]
+        return sum(
+            0.01 * sample.cpu_percent * (sample.t_s - before)
+            for before, sample in zip(times, self.samples)
+            if sample.t_s > moment - self._begin
+        )
+
     def peak_cpu(self, since_s: float = 0.0) -> float:
         """Returns the highest sample from since_s on [per cent of a core]."""
         return max((sample.cpu_percent for sample in self._since(since_s)), default=0.0)

@@ -19,9 +19,10 @@ from . import link
 from .monitor import Monitor
 
 _QUEUE_SIZE = 4  # pairs; when the input queue is full, a new pair is dropped
-ANSWER_TIMEOUT_S = 10.0  # wall time without an answer after which a system counts as hung [s]
+ANSWER_TIMEOUT_S = 10.0  # of sleep or work without an answer after which a system hangs [s]
 _START_FACTOR = 3.0  # times that time-out, until the first answer
 JUMP_M, JUMP_MPS = 1.0, 20.0  # a step larger than JUMP_M + JUMP_MPS dt counts as a jump
+_ASLEEP = 0.02  # who works for a smaller part of the time sleeps
 _POLL_S = 2e-3  # time between two checks for space in the queue [s]
 _END = None
 
@@ -54,8 +55,9 @@ class Session:
             process: The system.
             folder: Folder for estimate.tum, frames.csv and usage.csv.
             log: Text file for the output lines that are not answers.
-            timeout_s: Wall time without an answer after which the system counts as hung; three
-                times as long for the first answer, since a system may load for long [s].
+            timeout_s: Time of sleep or of work without an answer after which the system counts as
+                hung; three times as long for the first answer, since a system may load for long.
+                Time in which other programs had the processor does not count [s].
 
         Raises:
             SlamError: A file cannot be written.
@@ -163,7 +165,7 @@ class Session:
         status = self._process.poll()
         if status is not None:
             self.fail(f"ended with status {status} in mid-flight", abort=True)
-        elif time.monotonic() - self._last_answer_s > self._answer_timeout():
+        elif self._hangs(self._last_answer_s, self._answer_timeout()):
             self.fail(f"no answer for {self._answer_timeout():g} s", abort=True)
         return self._aborted
 
@@ -174,7 +176,7 @@ class Session:
         """
         begin, closing = time.monotonic(), False
         while (status := self._process.poll()) is None:
-            if time.monotonic() - max(begin, self._last_answer_s) > self._timeout_s:
+            if self._hangs(max(begin, self._last_answer_s), self._timeout_s):
                 self.fail(f"did not end within {self._timeout_s:g} s of its last answer")
                 return
             if not closing and not self._queue.full():
@@ -260,6 +262,14 @@ class Session:
             if step > JUMP_M + JUMP_MPS * dt:
                 self.fail(f"jumped {step:.1f} m in {dt:.2f} s at {t_us * 1e-6:.2f} s")
         self._last = t_us, position
+
+    def _hangs(self, since: float, limit: float) -> bool:
+        """Whether it has slept or worked longer than a limit since a moment of time.monotonic()."""
+        waited = time.monotonic() - since
+        if waited <= limit:
+            return False
+        spent = self.monitor.spent_since(since)
+        return spent > limit or spent < _ASLEEP * waited
 
     def _answer_timeout(self) -> float:
         return self._timeout_s * (1.0 if self._ready.is_set() else _START_FACTOR)

@@ -38,7 +38,7 @@ def draw(flight: Flight, folder: Path) -> list[tuple[Path, str]]:
 
 def _trajectories(flight: Flight) -> "Figure":
     """Draws paths from above, height over time, and APE over time."""
-    figure = plot_style.figure(13, 6, f"{flight.name}: trajectories")
+    figure = plot_style.figure(13, 6, f"{flight.name}: trajectories", wide=True)
     grid = figure.add_gridspec(1, 2)
     plan = plot_style.map_axes(figure, grid[0, 0], labels=("x [m]", "y [m]"))
     height, error = plot_style.time_axes(
@@ -146,6 +146,7 @@ def _each(flight: Flight) -> Iterator[tuple[Run, str | None, dict[str, Any]]]:
                 None if i else system.title,
                 {
                     "color": plot_style.series(k),
+                    "ls": plot_style.dashes(k),
                     "lw": 0.6 if i else 1.4,
                     "alpha": 0.35 if i else 1.0,
                     "zorder": plot_style.FLOWN + (0 if i else 0.5),
@@ -161,6 +162,7 @@ def _table(path: Path, width: int) -> np.ndarray:
 
 
 def _save(figure: "Figure", path: Path) -> None:
+    """Saves the picture of the report and, beside it, a PDF; for a paper that has its data."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    for suffix in (".png", ".pdf"):
-        outputs.save_figure(figure, path.with_suffix(suffix), error=SlamError)
+    outputs.save_figure(figure, path.with_suffix(".png"), error=SlamError)
+    plot_style.save(figure, path.with_suffix(".pdf"), error=SlamError)

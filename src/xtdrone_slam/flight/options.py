@@ -12,6 +12,7 @@ from xtdrone_core.errors import shown
 from ..errors import SlamError
 
 _MAX_LIGHT = 1000.0  # factor
+HOVER, GROUND = "hover", "ground"  # where a recording begins
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,18 @@ class FlightOptions:
     vehicle: str = "iris_stereo"  # type, with a grey stereo pair or a lidar
     gps: str = ""  # preset of the GNSS receiver; empty: the vehicle's
     sweep: float = 1.0  # time of a lidar's scan, as a fraction of that between two; 0: one instant
+    begin: str = HOVER  # after the climb, or GROUND: at rest before it
 
     def __post_init__(self) -> None:
-        for name in ("world", "trajectory", "vehicle", "gps"):
+        for name in ("world", "trajectory", "vehicle", "gps", "begin"):
             if not isinstance(getattr(self, name), str):
                 raise SlamError(
                     f"a {name} of {shown(getattr(self, name))} is not allowed: give a text"
                 )
+        if self.begin not in (HOVER, GROUND):
+            raise SlamError(
+                f"a begin of '{shown(self.begin)}' is not allowed: give {HOVER} or {GROUND}"
+            )
         if not isinstance(self.seed, int) or self.seed < 0:
             raise SlamError(
                 f"a seed of {shown(self.seed)} is not allowed: give a whole number from 0"
@@ -79,8 +85,8 @@ class FlightOptions:
         ]
         parts += [
             value
-            for value in (self.vehicle, self.gps)
-            if value not in (default.vehicle, default.gps)
+            for value in (self.vehicle, self.gps, self.begin)
+            if value not in (default.vehicle, default.gps, default.begin)
         ]
         return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(parts))
 
@@ -104,6 +110,6 @@ class FlightOptions:
         """Returns whether a run folder contains a flight with exactly these options."""
         try:
             saved = files.read_json(Path(folder) / "slam.json")
-            return {"sweep": FlightOptions.sweep, **saved} == asdict(self)
+            return {"sweep": FlightOptions.sweep, "begin": HOVER, **saved} == asdict(self)
         except XtdroneError:
             return False

@@ -1,9 +1,9 @@
 """Sticks of a page to MANUAL_CONTROL, what happens when they stop, and how late they are.
 
 A page sends its sticks as often as it reads them. The link sends each at once, so that the flight
-stack has the newest one in its next step of 4 ms. If the page stops, nothing is made up: the
-vehicle notices the loss itself (COM_RC_LOSS_T, NAV_RCL_ACT), and is told to hold its position
-before that, if this server still lives.
+stack has the newest one in its next step of 4 ms. If a page that is still open stops, its sticks
+are late; centred ones can be sent in their place for some seconds. Then they are lost. If this
+server is gone as well, the vehicle notices the loss itself (COM_RC_LOSS_T, NAV_RCL_ACT).
 """
 
 import math
@@ -23,7 +23,8 @@ from .fleet import FleetLink
 # and when they were read, on the clock that pong() gives [s].
 PACKET = struct.Struct("<BxH4fd")
 KIND = 1
-LOST_S = 0.4  # time without sticks after which a page counts as gone [s]
+LATE_S, LOST_S = 0.4, 3.0  # time without sticks after which they are late, and lost [s]
+_CENTRED_THROTTLE = 500
 _KEPT_S = 5.0  # time for which latencies are kept [s]
 _MAX_MS = 1000.0  # latencies beyond are those of a clock that is not known yet
 
@@ -60,24 +61,36 @@ class Sticks:
                 "sticks are a vehicle's number, three axes from -1 to 1 and a throttle from 0 to 1"
             )
         roll, pitch, yaw, throttle = (round(1000 * max(-1.0, min(1.0, x))) for x in axes)
-        self._link.send(
-            i,
-            mavlink.MAVLink_manual_control_message(
-                system_id(i), pitch, roll, max(throttle, 0), yaw, 0
-            ),
-        )
+        self._send(i, pitch, roll, max(throttle, 0), yaw)
         now = time.monotonic()
         self.flown[i] = now
         self._open.append((read_s, now))
         return i
 
-    def lost(self) -> list[int]:
-        """Returns vehicles whose sticks have stopped since the last call."""
+    def late(self) -> list[int]:
+        """Returns vehicles whose sticks have stopped, but not for so long that they are lost."""
         now = time.monotonic()
-        gone = [i for i, t in self.flown.items() if now - t > LOST_S]
-        for i in gone:
+        return [i for i, t in self.flown.items() if LATE_S < now - t <= LOST_S]
+
+    def lost(self) -> list[int]:
+        """Returns vehicles whose sticks are lost, and forgets them."""
+        now = time.monotonic()
+        return self.forget([i for i, t in self.flown.items() if now - t > LOST_S])
+
+    def forget(self, vehicles: list[int]) -> list[int]:
+        """Counts these vehicles as no longer flown by sticks, and returns them."""
+        for i in vehicles:
             del self.flown[i]
-        return gone
+        return vehicles
+
+    def centre(self, i: int) -> None:
+        """Sends centred sticks to a vehicle."""
+        self._send(i, 0, 0, _CENTRED_THROTTLE, 0)
+
+    def _send(self, i: int, pitch: int, roll: int, throttle: int, yaw: int) -> None:
+        self._link.send(
+            i, mavlink.MAVLink_manual_control_message(system_id(i), pitch, roll, throttle, yaw, 0)
+        )
 
     def stepped(self, steps: np.ndarray) -> None:
         """Takes the steps' times, (K, 2): end and processor time [s]; the latest last.

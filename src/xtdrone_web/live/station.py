@@ -42,6 +42,7 @@ _EVENTS = 400  # number of events that a new page gets
 _REPEATS = 30  # number of last events that a new one may repeat
 _STALE_S = 2.0  # time without a heartbeat after which a vehicle counts as not connected [s]
 _MAX_REQUESTS = 8  # requests that are under way at once
+_HOLD_WHEN_CENTRED = (Mode.ALTCTL, Mode.POSCTL)
 _FLOWN_BY_STICKS = (Mode.MANUAL, Mode.STABILIZED, Mode.ACRO, Mode.ALTCTL, Mode.POSCTL)
 
 
@@ -77,6 +78,7 @@ class Station(Base):
         self._events: deque[Answer] = deque(maxlen=_EVENTS)
         self._records = frame.blank(n)
         self._agent_has_slots = False
+        self._centred: set[int] = set()  # vehicles whose sticks are late, and centred here
         self._t = 0.0
         self._pool = ThreadPoolExecutor(_MAX_REQUESTS)
         self._status: Answer = {}
@@ -266,11 +268,21 @@ class Station(Base):
         self.link.greet()
 
     async def _watch_sticks(self) -> None:
-        lost = self.sticks.lost()
+        lost = [*self._rescue(self.sticks.late()), *self.sticks.lost()]
         for page in self.pages:
             if page.piloted in lost:
                 page.piloted = None
         self._hold(lost, "its sticks have stopped")
+
+    def _rescue(self, late: list[int]) -> list[int]:
+        """Centres late sticks in modes that then hold the place; returns the other vehicles."""
+        holding = [i for i in late if self._records["mode"][i] in _HOLD_WHEN_CENTRED]
+        for i in holding:
+            self.sticks.centre(i)
+            if i not in self._centred:
+                self.event(4, self.names[i], "its sticks are late: they are centred meanwhile")
+        self._centred = set(holding)
+        return self.sticks.forget([i for i in late if i not in holding])
 
     def _hold(self, vehicles: list[int], why: str) -> None:
         """Has vehicles hold their positions, if they are flown by sticks."""

@@ -6,9 +6,9 @@ from typing import Any
 from xtdrone_core.mavlink.dialect import mavlink
 
 from ..errors import WebError
-from ..links.order import Order, Request
+from ..links.order import Answer, Order, Request
 from ..links.pilot import Command, Result, number
-from .panel import Panel
+from .panel import Panel, Services
 
 UNITS = {
     "gps": mavlink.FAILURE_UNIT_SENSOR_GPS,
@@ -25,18 +25,29 @@ UNITS = {
 class Disturb(Panel):
     """Disturbances."""
 
+    def __init__(self, services: Services):
+        """Makes the panel of a running simulation."""
+        super().__init__(services)
+        self._failed: set[tuple[int, str]] = set()  # vehicle and unit
+
     def orders(self) -> Mapping[str, Order]:
         """Returns wind and disturbances of the simulation, and PX4's failure injection."""
         world = self.services.world
         return {
             "wind": world.order("wind", "wind"),
             "disturb": world.order("disturb", "disturbance"),
+            "disturbed": Order(lambda request: self._in_force(), for_viewers=True),
             "failure": self.services.pilot.order(self._fail),
         }
 
     def scene(self) -> dict[str, Any]:
         """Returns the units that can fail."""
         return {"failures": list(UNITS)}
+
+    def _in_force(self) -> Answer:
+        """Returns disturbances and wind of now, and the failures that were ordered here."""
+        failures = [{"vehicle": i, "unit": unit} for i, unit in sorted(self._failed)]
+        return {**self.services.world.ask("disturbed"), "failures": failures}
 
     def _fail(self, request: Request, vehicles: list[int]) -> Command:
         unit = request.get("unit")
@@ -50,7 +61,12 @@ class Disturb(Panel):
 
         def fail(i: int) -> Result:
             pilot.client(i).set_parameter("SYS_FAILURE_EN", 1, mavlink.MAV_PARAM_TYPE_INT32)
-            return pilot.command(i, mavlink.MAV_CMD_INJECT_FAILURE, UNITS[unit], kind, instance)
+            ok, text = pilot.command(i, mavlink.MAV_CMD_INJECT_FAILURE, UNITS[unit], kind, instance)
+            if ok:
+                (self._failed.discard if kind == mavlink.FAILURE_TYPE_OK else self._failed.add)(
+                    (i, unit)
+                )
+            return ok, text
 
         return fail
 

@@ -80,7 +80,19 @@ class Recording:
             here[name] += fractions * (there[name] - here[name])
         for name in _TURNS:
             here[name] = interpolation.attitude(here[name], there[name], fractions)
+        here["height"] = here["pos"][:, 2] - self.table["pos"][0, :, 2]
+        here["crashed"] = self._crash_s <= t_s
         return here
+
+    @cached_property
+    def _crash_s(self) -> np.ndarray:
+        """(n,) time of the first crash of each vehicle, infinite without one [s]."""
+        first = np.full(len(self.names), np.inf)
+        for event in self.events:
+            if event["text"].startswith("crash ") and event["who"] in self.names:
+                i = self.names.index(event["who"])
+                first[i] = min(first[i], event["t"])
+        return first
 
 
 def grid(begin_s: float, end_s: float, n: int) -> np.ndarray:

@@ -79,6 +79,8 @@ def _web(args: argparse.Namespace) -> None:
         if args.scenarios
         else (run_folder.runs_root().parent / "scenarios")
     )
+    for kept in (run_folder.runs_root(), folder):
+        run_folder.require_writable(kept)
     first = None
     if args.scenario:
         path = Path(args.scenario).expanduser()

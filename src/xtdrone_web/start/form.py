@@ -13,8 +13,10 @@ from xtdrone_core.errors import shown
 from xtdrone_core.scenario import arguments, scenario_options
 from xtdrone_core.scenario.options import checked
 from xtdrone_core.scenario.vehicles import FLEET, fleet
+from xtdrone_sim import late_options
 
 from ..errors import WebError
+from . import flyable
 
 _OF_THE_PAGE = ("web", "web_address", "gui")  # options that the page itself decides
 # Where the form has an option; all others are under the last heading.
@@ -145,6 +147,26 @@ def read(data: Any) -> Plan:  # data: JSON from a page, checked here
     return Plan(scenario, agent, _settings(agent, settings))
 
 
+def check(plan: Plan) -> None:
+    """Checks that a plan can be flown on this machine, and by its Agent.
+
+    Raises:
+        Refused: A program is not installed, or the Agent does not fly so many or such vehicles.
+    """
+    if found := flyable.missing_program(plan.scenario, _ready()):
+        raise Refused(*found)
+    if not plan.agent:
+        return
+    if found := flyable.nothing_to_fly(plan.scenario, plan.agent):
+        raise Refused(*found)
+    kind = registry.AGENTS.load(plan.agent)
+    if found := flyable.unfit_setting(kind, plan.settings, plan.scenario.n):
+        option, reason = found
+        raise Refused(f"set.{option}" if option else "agent", reason)
+    if reason := flyable.not_hovering(plan.scenario, kind):
+        raise Refused("vehicles", reason)
+
+
 def written(plan: Plan) -> dict[str, Any]:
     """Returns the form of a plan: options that are not at their defaults."""
     values = plan.scenario.to_dict()
@@ -175,30 +197,10 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
         kind, option, _ = known[name]
         try:
             values[name] = checked(name, kind, option, value)
-            _read_further(name, values[name])
+            late_options.read(name, values[name])
         except XtdroneError as error:
             raise Refused(name, str(error)) from error
     return values
-
-
-def _read_further(name: str, value: Any) -> None:  # value: of the option's own type
-    """Reads values that would otherwise be refused only when the simulation starts."""
-    if name == "wind":
-        from xtdrone_sim.plant.wind import WindParameters
-
-        WindParameters.parse(value)
-    elif name == "waves":
-        from xtdrone_sim.world.waves import Waves
-
-        Waves.parse(value)
-    elif name == "sensors":
-        from sensor_models.changes import parse_changes
-
-        parse_changes(value)
-    elif name == "gps":
-        from sensor_models.parameters import preset
-
-        preset("gps", value)
 
 
 def _scenario(vehicles: list[object], options: dict[str, Any]) -> Scenario:

@@ -85,6 +85,8 @@ class Job:
             self.watch_link = link[1]
         elif link and not self.link:
             self.link = link[1]
+        if link and link[1] in (self.link, self.watch_link):
+            return  # the page shows it as one button, not in the console
         folder = re.search(r"run folder: (\S+)", line)
         if folder:
             self.folder = os.path.basename(folder[1])

@@ -15,7 +15,7 @@ from xtdrone_core.errors import one_line, shown
 from xtdrone_core.runs.ports import INSTANCES
 
 from ..errors import WebError
-from . import form, runs, uploads
+from . import designs, form, runs, uploads
 from .catalogue import Catalogue
 from .jobs import Job, Jobs
 from .shelf import Shelf, write, yaml_text
@@ -44,15 +44,16 @@ class Orders:
             web.delete("/api/scenarios/{name}", self._delete),
             web.post("/api/models/{name}", self._upload),
             web.delete("/api/models/{name}", self._remove),
+            web.post("/api/designs/{name}", self._design),
         ]
 
     async def _check(self, request: web.Request) -> web.Response:
-        await _do(form.read, await _json(request))
+        await _do(_flyable, await _json(request))
         return web.json_response({"ok": True})
 
     async def _start(self, request: web.Request) -> web.Response:
         data = await _json(request)
-        plan = await _do(form.read, data)
+        plan = await _do(_flyable, data)
         given = (data.get("options") or {}).get("instance")
         instance = None if given in (None, "") else plan.scenario.instance
         return web.json_response(asdict(self._begin(plan, instance).status(True)))
@@ -141,9 +142,33 @@ class Orders:
             raise
         return web.json_response({**report, "name": str(sdf), "label": name})
 
+    async def _design(self, request: web.Request) -> web.Response:
+        name, folder = request.match_info["name"], self._catalogue.folder
+        place, said = await _do(designs.made, folder, name, await _json(request))
+        sdf = place / "model.sdf"
+        try:
+            report = await self._catalogue.check(sdf)
+        except BaseException:
+            uploads.remove(folder, name)
+            raise
+        figures = dict(line.split() for line in said.splitlines() if len(line.split()) == 2)
+        said = (
+            f"Hover at {100 * float(figures['hover_throttle']):.0f} % throttle for "
+            f"{float(figures['hover_time_min']):.0f} min, thrust to weight "
+            f"{float(figures['thrust_to_weight']):.1f}."
+        )
+        return web.json_response({**report, "name": str(sdf), "label": name, "said": said})
+
     async def _remove(self, request: web.Request) -> web.Response:
         await _do(uploads.remove, self._catalogue.folder, request.match_info["name"])
         return web.json_response({"ok": True})
+
+
+def _flyable(data: Any) -> form.Plan:  # data: JSON from a page
+    """Returns the plan of a form that can be flown."""
+    plan = form.read(data)
+    form.check(plan)
+    return plan
 
 
 async def _do(work: Callable[..., Result], *args: Any) -> Result:  # args: those of work

@@ -115,6 +115,28 @@ def test_who_has_control_of_the_gimbal_turns_it(mounted):
     assert obey(mounted, TURN, 0, 0).result == mavlink.MAV_RESULT_DENIED
 
 
+def test_an_agent_takes_control_of_the_gimbal_and_gives_way(mounted):
+    """By the gimbal protocol it is the vehicle's onboard computer."""
+    autopilot, place = mounted.autopilot, np.array([3.0, 4.0, 0.0])
+    row = np.zeros(1, dtype=layout("GIMBAL_MANAGER_STATUS").dtype)
+    fill = {s.name: f for s, f in declared(autopilot.gimbals, "streams")}["GIMBAL_MANAGER_STATUS"]
+
+    def primary():
+        fill(row, 0)
+        return row["primary_control_sysid"][0], row["primary_control_compid"][0]
+
+    autopilot.aim_camera(0, place)
+    assert primary() == (1, mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
+    np.testing.assert_array_equal(autopilot.mount.records["roi"][0], place)
+    assert obey(mounted, TAKE, -2, -2, -1, -1).accepted  # a ground station takes it
+    autopilot.aim_camera(0, None)
+    assert primary() == Link.source
+    np.testing.assert_array_equal(autopilot.mount.records["roi"][0], place)
+    assert obey(mounted, TAKE, -3, -3, -1, -1).accepted  # and gives it up
+    autopilot.aim_camera(0, None)
+    assert np.isnan(autopilot.mount.records["roi"][0]).all()
+
+
 def test_the_gimbal_manager_tells_its_range(mounted):
     (request,) = (method for name, method in declared(mounted.autopilot.gimbals, "on_request"))
     (message,) = request(0, [])

@@ -204,6 +204,24 @@ def test_angles_become_a_position():
     assert targets.records["pos"][0, 2] == pytest.approx(0.0, abs=0.05)
 
 
+def test_the_velocity_relative_to_a_stationary_target_aids_the_estimator():
+    deviations = []
+    for mode in (0, 1):
+        flight = hovering()
+        estimator, targets = flight.autopilot.estimator, flight.autopilot.landings.targets
+        flight.set(LTEST_MODE=mode, LTEST_ACC_UNC=0.01, LTEST_MEAS_UNC=1e-4)
+
+        def look(estimator=estimator, targets=targets):
+            estimator.terrain[0] = 0.0
+            targets.take_angles(0, 0.0, 0.0)
+
+        flight.run(1.0, look, 50)
+        deviations.append(estimator.vel_std[0].copy())
+    moving, stationary = deviations
+    assert (stationary[:2] < 0.9 * moving[:2]).all()
+    assert stationary[2] == pytest.approx(moving[2], rel=0.1)  # it says nothing of heights
+
+
 def test_the_filter_is_a_kalman_filter():
     """Against the textbook's matrices, and an outlier is left out."""
     record = np.zeros(1, dtype=TARGET)[0]

@@ -222,6 +222,14 @@ def test_a_late_one_is_named_and_may_join(autopilot, recorded, caplog):
     assert (found.states == Peer.LOCKSTEP).all()
 
 
+def test_a_fleet_that_nobody_starts_ends_the_flight(autopilot, monkeypatch):
+    monkeypatch.setattr(px4, "BY_HAND_S", 0.2)
+    found, texts = autopilot(1, "stop")
+    with pytest.raises(AutopilotError, match="'iris_0' was not started within .* set PX4_BUILD"):
+        fly(found, 1)
+    assert "waiting for its PX4" in said(texts, 0)
+
+
 def test_a_missing_one_ends_the_flight_where_that_is_asked(autopilot, recorded):
     found, _ = autopilot(2, "stop", connect_s=0.2)
     ScriptedPx4(0, recorded).start()

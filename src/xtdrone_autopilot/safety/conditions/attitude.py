@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from xtdrone_core.modes import Mode
-from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
+from xtdrone_dynamics.abilities.vehicle_type import HALF_WINGED, TAILSITTER
 
 from ...fixed_wing.axes import turned_forwards
 from ...state.vehicle_status import ON_WINGS, TO_FIXED_WING, TO_HOVER
@@ -40,7 +40,7 @@ class AttitudeFailure(Condition):
         status = self.watched.status
         quat = self.watched.estimator.quat
         judged = status["mode"] != Mode.ACRO
-        tailsitter = status["vtol_type"] == TAILSITTER
+        tailsitter = np.isin(status["vtol_type"], (TAILSITTER, HALF_WINGED))
         if tailsitter.any():
             on_wings = tailsitter & (status["vtol_state"] == ON_WINGS)
             quat = np.where(on_wings[:, None], turned_forwards(quat), quat)

@@ -233,6 +233,7 @@ def _fits(model: FleetModel, loops: Loops, i: int) -> bool:
         (rotors["kind"] == ROTOR).all()
         and (rotors["lower"] >= 0.0).all()
         and not rotors["max_relative_airspeed"].any()
+        and (rotors["propeller_at"] < 0).all()
     )
     params, status = loops.parameters[i], loops.status[i]
     mixed = loops.level == AT_ACTUATOR or (

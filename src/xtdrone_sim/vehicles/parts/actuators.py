@@ -22,6 +22,7 @@ from ..plugins import plugin_name, system_of
 from ..sdf_file import OWN, Element, fail, note
 from ..sdf_tree import Scope, flag, name_of, number, refuse_unknown, text, vector
 from ..shapes import Shape
+from .blades import CHOICE, chosen
 from .links import NO_LIMIT, Links, axis_in_body, child_of, joint_limits, moves, unit
 from .tyres import rims
 from .wings import HALF_WING, centre_of_pressure, control_joint, wing_plugins
@@ -319,8 +320,10 @@ def _rotor(
             "for thrust at any airspeed",
         )
     values = _motor(scope, plugin, index, channel, links)
+    made = chosen(plugin.find(OWN + "propeller"))
     return Rotor(
         **values,
+        propeller=f"{made.name} ({made.model})" if made else "",
         motor_constant=thrust,
         moment_constant=moment,
         rotor_drag_coefficient=drag,
@@ -342,12 +345,21 @@ def _propeller(
 
 
 def _coefficients(plugin: Element) -> tuple:
-    """C_T, C_M, C_D and C_R: the tags, or else from <xtdrone:propeller> by XTDrone (7)-(10)."""
+    """C_T, C_M, C_D and C_R: the tags, or else from <xtdrone:propeller>.
+
+    By XTDrone (7)-(10); of a propeller with a model, thrust and torque in still air, by which
+    the flight stack knows it.
+    """
     tags = ("motorConstant", "momentConstant", "rotorDragCoefficient", "rollingMomentCoefficient")
     blade = plugin.find(OWN + "propeller")
+    made = chosen(blade)
+    if made is not None:
+        thrust, moment = made.constants()
+        computed = thrust, moment, 0.0, 0.0
+        return tuple(number(plugin, tag, value) for tag, value in zip(tags, computed, strict=True))
     if blade is None:
         return tuple(_value(plugin, tag) for tag in tags)
-    refuse_unknown(blade, _PROPELLER)
+    refuse_unknown(blade, (*_PROPELLER, *CHOICE))
     values = {tag: number(blade, tag) for tag in _PROPELLER}
     for tag, value in values.items():
         if value <= 0.0 and tag not in ("rootPitch", "twist"):

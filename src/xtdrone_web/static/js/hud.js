@@ -6,6 +6,10 @@ import { colour } from "./fleet.js";
 import { slotError } from "./slots.js";
 import { apart } from "./twins.js";
 
+/** A height as a pilot reads it, never -0.0. */
+export function metres(height) { return (Math.round(10 * height) / 10 + 0).toFixed(1); }
+
+const LOW = 300; // a view lower than this has no room for the instrument [px]
 const NAMES_UP_TO = 40; // vehicles
 
 export class Hud {
@@ -66,17 +70,17 @@ export class Hud {
 
   /** The instrument of one vehicle, in the middle above the orders. */
   instrument(frame, i, app) {
-    const c = this.context, phone = this.width < 821, radius = phone ? 44 : 58;
-    const x = this.width / 2, y = this.height - (phone ? 190 : app.scene.replay ? 98 : 78) - radius;
-    if (this.height < 380 || (phone && !app.sideClosed())) return;
+    const c = this.context, small = this.width < 560 || this.height < 420, radius = small ? 40 : 54;
+    const x = this.width / 2, y = this.height - 16 - radius;
+    if (this.height < LOW) { this.status(frame, i, x, this.height - 12, app); return; }
     const [roll, pitch, yaw] = euler(frame.read(i, "quat", [0, 0, 0, 1]));
-    const vel = frame.read(i, "vel", [0, 0, 0]), pos = frame.read(i, "pos", [0, 0, 0]);
+    const vel = frame.read(i, "vel", [0, 0, 0]);
     c.save();
     c.translate(x, y);
     this.horizon(radius, roll, pitch);
     c.restore();
-    this.tape(x - radius - 14, y, "right", Math.hypot(vel[0], vel[1]).toFixed(1), "m/s", `${vel[2] >= 0 ? "↑" : "↓"} ${Math.abs(vel[2]).toFixed(1)}`);
-    this.tape(x + radius + 14, y, "left", pos[2].toFixed(1), "m", `${((90 - yaw * 180 / Math.PI + 720) % 360).toFixed(0).padStart(3, "0")}°`);
+    this.tape(x - radius - 14, y, "right", Math.hypot(vel[0], vel[1]).toFixed(1), "m/s", `${vel[2] >= 0 ? "↑" : "↓"} ${Math.abs(vel[2]).toFixed(1)} m/s`);
+    this.tape(x + radius + 14, y, "left", metres(frame.get(i, "height")), "m", `${((90 - yaw * 180 / Math.PI + 720) % 360).toFixed(0).padStart(3, "0")}°`);
     this.status(frame, i, x, y - radius - 12, app);
   }
 
@@ -138,9 +142,9 @@ export class Hud {
     const armed = frame.get(i, "armed"), mode = app.scene.modes[frame.get(i, "mode")] || "";
     const charge = frame.get(i, "battery"), volt = frame.get(i, "voltage");
     c.textAlign = "center";
-    const battery = Number.isFinite(volt) ? `${(100 * charge).toFixed(0)} %  ${volt.toFixed(1)} V` : "";
+    const battery = [Number.isFinite(charge) ? `${(100 * charge).toFixed(0)} %` : "", Number.isFinite(volt) ? `${volt.toFixed(1)} V` : ""].filter(Boolean).join("  ") || "no battery";
     const slotAway = slotError(frame, i), slot = Number.isFinite(slotAway) ? `   slot ${slotAway.toFixed(2)} m` : "";
-    this.text(`${vehicle.name}   ${armed ? mode : "disarmed"}   ${battery}${slot}`, x, y, "600 13px", charge < 0.2 ? "#ff6b6b" : "#fff");
+    this.text(`${vehicle.name}   ${mode.replace("AUTO.", "")}   ${armed ? "armed" : "disarmed"}   ${battery}${slot}`, x, y, "600 13px", charge < 0.2 ? "#ff6b6b" : "#fff");
     const away = app.scene.replay ? apart(frame, i, app.scene) : NaN;
     if (Number.isFinite(away)) this.text(`${away.toFixed(2)} m from the other`, x, y - 38, "600 12.5px", "#9cc8ff");
     const warning = app.warning(i);

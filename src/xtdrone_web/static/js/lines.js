@@ -9,7 +9,7 @@ uniform vec2 size; uniform float newest, fading; varying vec4 c;
 void main() {
   c = colour;
   c.a *= 1.0 - fading * (newest - born);
-  vec4 p = projectionMatrix * viewMatrix * vec4(position, 1.0), q = projectionMatrix * viewMatrix * vec4(other, 1.0);
+  vec4 p = projectionMatrix * (viewMatrix * vec4(position, 1.0)), q = projectionMatrix * (viewMatrix * vec4(other, 1.0)); // no product of matrices at each corner
   float n = 0.02;
   if (c.a <= 0.0 || (p.w < n && q.w < n)) { gl_Position = vec4(2.0, 2.0, 2.0, 1.0); return; }
   if (p.w < n) p = mix(p, q, (n - p.w) / (q.w - p.w));

@@ -14,18 +14,20 @@ import { Toolbars } from "./toolbars.js";
 import { Recorder } from "./record.js";
 import { Pace } from "./pace.js";
 import { Replay } from "./replay.js";
+import { confirmed } from "./confirm.js";
+import { backLink } from "./back.js";
 
 const field = (id) => document.getElementById(id);
 const AHEAD_S = 0.06; // the longest that a state is carried on by its velocity
 const PICK_PIXELS = 34, SLOW_MS = 400, PANEL_MS = [250, 120, 80], SAY_MS = 4500;
 
 class App {
+  #chosen = []; // nothing at first: an order needs a vehicle that somebody has selected
+
   constructor(layout) {
     this.layout = layout;
     this.canvas = field("view");
     this.status = {};
-    this.chosen = [];
-    this.everyone = true;
     this.frame = null;
     this.steering = false; // sticks of this page fly a vehicle
     this.warnings = new Map();
@@ -43,9 +45,9 @@ class App {
   async begin(scene) {
     this.scene = scene;
     this.status = scene.status;
-    this.chosen = scene.vehicles.map((_, i) => i);
     field("world").textContent = scene.world.name;
-    document.body.classList.toggle("viewer", !scene.pilot);
+    this.admit(scene);
+    backLink(field("back"));
     this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: false, alpha: false, stencil: false, powerPreference: "high-performance" });
     this.renderer.toneMapping = THREE.ACESFilmicToneMapping;
     this.renderer.shadowMap.type = THREE.PCFShadowMap;
@@ -69,8 +71,8 @@ class App {
     await Promise.all([this.world.load(), this.actors.load(), this.fleet.load()]);
     this.setTheme(localStorage.getItem("xtdrone-theme") || (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark"));
     this.setView("orbit");
+    new ResizeObserver(() => this.setQuality()).observe(field("stage"));
     this.setQuality();
-    addEventListener("resize", () => this.setQuality());
     this.replay?.again();
     requestAnimationFrame((now) => this.draw(now));
   }
@@ -79,11 +81,19 @@ class App {
   again(scene) {
     const same = scene.vehicles.length === this.scene.vehicles.length && scene.world.name === this.scene.world.name;
     if (!same) location.reload();
-    document.body.classList.toggle("viewer", !scene.pilot);
+    this.admit(scene);
     this.status = scene.status;
     this.replay?.again();
     this.publish("scene", scene);
     this.say("connected again");
+  }
+
+  /** Whether the page may command; one that may not says why. */
+  admit({ pilot, replay }) {
+    document.body.classList.toggle("viewer", !pilot);
+    field("role").hidden = pilot || Boolean(replay);
+    this.panels?.admit(pilot);
+    for (const each of document.querySelectorAll(".pilot")) each.inert = !pilot;
   }
 
   /** The panels' objects by name, for tests and for the curious in the console. */
@@ -106,11 +116,11 @@ class App {
 
   key(event) {
     if (this.replay?.key(event)) { event.preventDefault(); return; }
-    if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey || field("keys").open) return;
+    if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const onButton = event.target.tagName === "BUTTON" && (event.key === " " || event.key === "Enter");
     const keys = { " ": () => field("pause").click(), ".": () => field("step").click(), t: () => this.takeOff(), l: () => this.order("land"),
       h: () => this.order("hold"), r: () => this.order("rtl"), g: () => { this.going = !this.going; }, v: () => field("record").click(),
-      "[": () => this.chooseNext(-1), "]": () => this.chooseNext(1), A: () => this.chooseAll(), "?": () => field("help").click(), Escape: () => { this.going = false; },
+      "[": () => this.chooseNext(-1), "]": () => this.chooseNext(1), A: () => this.chooseAll(), "?": () => field("help").click(), Escape: () => { if (this.going) this.going = false; else this.chosen = []; },
       ...Object.fromEntries(VIEWS.map((name, k) => [String(k + 1), () => this.setView(name)])) };
     if (!onButton && keys[event.key]) { event.preventDefault(); keys[event.key](); }
   }
@@ -129,7 +139,7 @@ class App {
   }
 
   setQuality() {
-    const { level, scale } = this.pace, width = innerWidth, height = innerHeight;
+    const { level, scale } = this.pace, { width, height } = this.size();
     this.renderer.setPixelRatio(scale);
     this.renderer.setSize(width, height, false);
     this.renderer.shadowMap.enabled = level > 0;
@@ -137,13 +147,18 @@ class App {
     this.world.quality(level);
     this.fleet.quality(level);
     this.hud.resize(width, height);
-    document.documentElement.style.setProperty("--below", `${field("top").getBoundingClientRect().bottom + 10}px`); // it may have several rows
     document.body.classList.toggle("plain", level === 0); // blurred glass is slow without a graphics card
     for (const lines of [this.overlays.lines, this.overlays.trails]) lines.material.uniforms.size.value.set(width, height);
     for (const [name, , , wide, high] of [...this.views.parts(), ...Object.keys(this.views.cameras).map((key) => [key, 0, 0, 1, 1])]) {
       this.views.cameras[name].aspect = (width * wide) / (height * high);
       this.views.cameras[name].updateProjectionMatrix();
     }
+  }
+
+  /** Width and height of the view [px]: what the panels leave free. */
+  size() {
+    const { clientWidth, clientHeight } = field("stage");
+    return { width: Math.max(1, clientWidth), height: Math.max(1, clientHeight) };
   }
 
   get going() { return field("goto").getAttribute("aria-pressed") === "true"; }
@@ -154,32 +169,46 @@ class App {
     if (on) this.say("click the ground or the map; Escape leaves it");
   }
 
-  indices() { return this.everyone ? this.scene.vehicles.map((_, i) => i) : this.chosen; }
+  /** Indices of the selected vehicles; orders name them at once. */
+  get chosen() { return this.#chosen; }
+
+  set chosen(indices) {
+    this.#chosen = indices;
+    this.toolbars?.aim();
+  }
+
+  /** Whether all of several vehicles are selected: none is marked then. */
+  get everyone() { return this.chosen.length === this.scene.vehicles.length && this.chosen.length > 1; }
+
+  /** The selected vehicles in words: their name or number, "" for none. */
+  get target() {
+    const { length } = this.chosen;
+    return length === 1 ? this.scene.vehicles[this.chosen[0]].name : length ? String(length) : "";
+  }
 
   choose(i, more) {
-    if (more && !this.everyone) this.chosen = this.chosen.includes(i) && this.chosen.length > 1 ? this.chosen.filter((k) => k !== i) : [...this.chosen, i];
-    else this.chosen = [i];
-    this.everyone = false;
+    if (!more) this.chosen = [i];
+    else this.chosen = this.chosen.includes(i) ? this.chosen.filter((k) => k !== i) : [...this.chosen, i];
   }
 
   chooseAll() {
-    this.everyone = true;
     this.chosen = this.scene.vehicles.map((_, i) => i);
   }
 
   chooseNext(step) {
-    const n = this.scene.vehicles.length;
-    this.choose(this.everyone ? (step > 0 ? 0 : n - 1) : (this.chosen[0] + step + n) % n);
+    const n = this.scene.vehicles.length, one = this.chosen.length && !this.everyone;
+    this.choose(one ? (this.chosen[0] + step + n) % n : step > 0 ? 0 : n - 1);
   }
 
   click(event) {
-    const x = event.clientX / innerWidth, y = event.clientY / innerHeight, at = this.views.at(x, y);
+    const box = this.canvas.getBoundingClientRect(), { width, height } = this.size();
+    const at = this.views.at((event.clientX - box.left) / width, (event.clientY - box.top) / height);
     if (!at) return;
     if (this.going) { this.goToRay(at); return; }
     const p = new THREE.Vector3(), best = { away: PICK_PIXELS, i: -1 };
     this.fleet.pos.forEach((pos, i) => {
       p.copy(pos).project(at.camera);
-      const away = p.z < 1 ? Math.hypot((p.x - at.x) * innerWidth / 2, (p.y - at.y) * innerHeight / 2) : Infinity;
+      const away = p.z < 1 ? Math.hypot((p.x - at.x) * width / 2, (p.y - at.y) * height / 2) : Infinity;
       if (away < best.away) Object.assign(best, { away, i });
     });
     if (best.i >= 0) this.choose(best.i, event.shiftKey);
@@ -199,12 +228,14 @@ class App {
     this.order("goto", { x, y, z });
   }
 
-  takeOff() { return this.order("takeoff", { height: Number(field("height").value) }); }
+  takeOff(vehicles = this.chosen) { return this.order("takeoff", { vehicles, height: Number(field("height").value) }); }
 
-  /** An order to the selected vehicles; says how it went. */
+  /** An order to the selected vehicles, or to those of its values; says how it went. */
   async order(op, values = {}, quietly = false) {
+    const vehicles = values.vehicles ?? this.chosen;
+    if (!vehicles.length) { this.say("select a vehicle first: click it, or All", true); return null; }
     try {
-      const answer = await this.connection.ask(op, { vehicles: this.indices(), ...values });
+      const answer = await this.connection.ask(op, { ...values, vehicles });
       const refused = answer.results.filter(({ ok }) => !ok), done = answer.results.length - refused.length;
       if (refused.length) this.say(`${op} refused by ${refused.length === 1 ? refused[0].vehicle : `${refused.length} vehicles`}: ${refused[0].text}`, true);
       else if (!quietly) this.say(`${op}: ${done === 1 ? answer.results[0].vehicle : `${done} vehicles`}${op === "param_set" ? `, ${answer.results[0].text}` : ""}`);
@@ -213,6 +244,23 @@ class App {
       this.say(error.message, true);
       return null;
     }
+  }
+
+  /** Has the selected vehicles, if there are several, confirmed before what cannot be taken back. */
+  confirmed(what, always = false) {
+    if (this.chosen.length < 2 && !always) return Promise.resolve(true);
+    return confirmed(`${what} ${this.target}?`, this.chosen.map((i) => this.scene.vehicles[i].name));
+  }
+
+  /** Resets the selected vehicles. */
+  async reset() {
+    if (!this.chosen.length) this.say("select a vehicle first: click it, or All", true);
+    else if (await this.confirmed("Reset")) this.control("reset", { vehicles: this.chosen });
+  }
+
+  /** Stops the motors of the selected vehicles, in flight too. */
+  async kill() {
+    if (!this.chosen.length || await this.confirmed("Kill", true)) this.order("disarm", { force: true });
   }
 
   /** A request to the simulation itself. */
@@ -232,11 +280,10 @@ class App {
   /** What the display warns of for a vehicle, or "". */
   warning(i) {
     const waiting = this.status.waiting?.[i], [text, since] = this.warnings.get(this.scene.vehicles[i].name) || ["", 0];
+    if (this.frame.get(i, "crashed")) return "has crashed: Reset puts it back to its start";
     const shown = performance.now() - since < 6000 ? text : !this.frame.get(i, "armed") && waiting ? waiting : "";
     return shown.length > 96 ? `${shown.slice(0, 95)}…` : shown;
   }
-
-  sideClosed() { return field("side").classList.contains("closed"); }
 
   say(text, bad = false) {
     const toast = field("toast");
@@ -268,7 +315,7 @@ class App {
   }
 
   render() {
-    const width = innerWidth, height = innerHeight, split = this.views.name === "split";
+    const { width, height } = this.size(), split = this.views.name === "split";
     for (const [name, left, low, wide, high] of this.views.parts()) {
       const camera = this.views.cameras[name];
       const aspect = (width * wide) / (height * high);
@@ -277,6 +324,7 @@ class App {
       this.overlays.ring.visible = name !== "fpv";
       camera.updateMatrixWorld();
       this.fleet.place(this.frame, camera.position);
+      this.world.look(camera);
       this.renderer.setViewport(left * width, low * height, wide * width, high * height);
       this.renderer.setScissor(left * width, low * height, wide * width, high * height);
       this.renderer.render(this.world.scene, camera);

@@ -30,7 +30,7 @@ export class Overlays {
     this.ring = new THREE.InstancedMesh(new THREE.RingGeometry(0.955, 1, 56), new THREE.MeshBasicMaterial({ color: 0xff8a3d, transparent: true, opacity: 0.85, side: THREE.DoubleSide, depthWrite: false }), fleet.n);
     this.ring.frustumCulled = false;
     scene.add(this.ring);
-    this.blobs = new THREE.InstancedMesh(new THREE.CircleGeometry(1, 20), new THREE.MeshBasicMaterial({ color: 0x000000, transparent: true, opacity: 0.28, depthWrite: false }), fleet.n);
+    this.blobs = new THREE.InstancedMesh(new THREE.CircleGeometry(1, 12), new THREE.MeshBasicMaterial({ color: 0x000000, transparent: true, opacity: 0.28, depthWrite: false }), fleet.n);
     this.blobs.frustumCulled = false;
     this.blobs.renderOrder = 1;
     scene.add(this.blobs);

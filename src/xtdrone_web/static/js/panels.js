@@ -12,6 +12,9 @@
 // drawn; draw: now and then while the panel is shown; shown: it was opened; theme; pace.
 
 const PHONE = 821; // narrower pages show no panel at first [px]
+/** Whether the page is as narrow as a phone. */
+export const narrow = () => innerWidth < PHONE;
+
 const field = (id) => document.getElementById(id);
 
 export class Panels {
@@ -24,11 +27,13 @@ export class Panels {
   constructor(app, panels) {
     this.app = app;
     this.all = panels;
+    this.commanding = []; // boxes that are dead for pages that may not command
     this.opened = {}; // objects of those that are available, by name
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(panels.map(({ style }) => style || "").join("\n"));
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
     for (const panel of panels) this.build(panel);
+    field("hide").onclick = () => this.show(this.tab ? "" : this.last);
     field("tabs").onkeydown = (event) => this.key(event);
   }
 
@@ -36,12 +41,12 @@ export class Panels {
     const button = document.createElement("button"), box = document.createElement("div");
     Object.assign(button, { textContent: title, id: `t-${name}`, hidden: Boolean(available && !available(this.app.scene)) });
     Object.assign(box, { id: `p-${name}`, innerHTML: markup, hidden: true });
-    box.classList.toggle("pilot", Boolean(pilot));
+    if (pilot) this.commanding.push(box);
     button.setAttribute("role", "tab");
     box.setAttribute("role", "tabpanel");
     button.setAttribute("aria-controls", box.id);
     box.setAttribute("aria-labelledby", button.id);
-    button.onclick = () => this.show(this.tab === name && innerWidth < PHONE ? "" : name);
+    button.onclick = () => this.show(this.tab === name && narrow() ? "" : name);
     field("tabs").append(button);
     field("panels").append(box);
     if (overlay) field("toast").insertAdjacentHTML("beforebegin", overlay);
@@ -50,8 +55,12 @@ export class Panels {
   /** Makes the objects of the available panels, and shows the first one. */
   open() {
     for (const { name, open } of this.available) this.opened[name] = open(this.app) ?? {};
-    this.show(innerWidth < PHONE ? "" : this.available[0].name);
+    this.admit(this.app.scene.pilot);
+    this.show(narrow() ? "" : this.available[0].name);
   }
+
+  /** Panels that only command are closed to a page that may not. */
+  admit(pilot) { for (const box of this.commanding) box.inert = !pilot; }
 
   get available() { return this.all.filter(({ name }) => !field(`t-${name}`).hidden); }
 
@@ -77,11 +86,14 @@ export class Panels {
   /** Opens a panel by its name, "" for none. */
   show(tab) {
     this.tab = tab;
-    field("side").classList.toggle("closed", !tab);
-    field("orders").classList.toggle("lifted", Boolean(tab));
+    this.last = tab || (this.last ?? this.available[0].name);
+    field("hide").textContent = tab ? "×" : "«";
+    field("hide").ariaLabel = tab ? "hide the tools" : "show the tools";
+    document.body.classList.toggle("closed", !tab);
     for (const { name, on } of this.all) {
       field(`p-${name}`).hidden = name !== tab;
       field(`t-${name}`).setAttribute("aria-selected", String(name === tab));
+      field(`t-${name}`).tabIndex = name === (tab || this.available[0].name) ? 0 : -1;
       if (name === tab && name in this.opened) on?.shown?.(this.opened[name]);
     }
   }

@@ -90,7 +90,7 @@ export class Replay {
   key(event) {
     const { tagName, id } = event.target;
     if ((tagName === "BUTTON" && event.key === " ") || (/INPUT|SELECT|TEXTAREA/.test(tagName) && id !== "seek")) return false;
-    if (event.ctrlKey || event.metaKey || event.altKey || field("keys").open) return false;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return false;
     const step = event.shiftKey ? LARGE_S : SMALL_S, { start, end } = this.about;
     const keys = { " ": () => field("play").click(), ArrowLeft: () => this.seek(this.t - step, true), ArrowRight: () => this.seek(this.t + step, true),
       Home: () => this.seek(start, true), End: () => this.seek(end, true), ArrowUp: () => this.faster(1), ArrowDown: () => this.faster(-1) };

@@ -1,5 +1,7 @@
 // The connection to the simulation: frames and messages in, orders and sticks out.
 
+import { keepBack } from "./back.js";
+
 const TOKEN = "xtdrone-token";
 const RETRY_MS = 1000;
 const PING_MS = 500;
@@ -7,7 +9,8 @@ const CHANGED_MS = 2.5, SAME_MS = 20; // between sticks, at least
 
 /** The token of the link, kept for this tab and taken out of the address bar. */
 export function token() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  const fragment = new URLSearchParams(location.hash.slice(1)), given = fragment.get("token");
+  keepBack(fragment);
   if (given) {
     sessionStorage.setItem(TOKEN, given);
     history.replaceState(null, "", location.pathname + location.search);
@@ -72,12 +75,16 @@ export class Connection {
     }
   }
 
+  /** Whether nothing can be sent. */
+  get silent() { return this.socket.readyState !== WebSocket.OPEN; }
+
   send(message) {
     if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
   }
 
   /** Sends an order; the promise is that of its answer. */
   ask(op, values = {}) {
+    if (this.silent) return Promise.reject(new Error("the simulation does not answer: nothing was sent"));
     const id = ++this.number;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });

@@ -5,6 +5,7 @@ import { OrbitControls } from "../vendor/OrbitControls.js";
 
 export const VIEWS = ["orbit", "chase", "fpv", "top", "split"];
 const FIELD = { orbit: 42, chase: 55, fpv: 88, top: 36 }; // vertical [degrees]
+const LOWER = 0.11; // of the distance, by which the whole fleet's view aims below it
 const SMOOTH_S = 0.25; // time constant of the chase camera
 
 export class Views {
@@ -35,9 +36,11 @@ export class Views {
   /** Looks at the whole fleet from a corner. */
   frame() {
     const { centre, reach } = this.spread([...this.fleet.pos.keys()]);
+    const { aspect } = this.cameras.orbit; // a narrow view needs more distance
+    const away = Math.max(2.6, 1.75 * reach + 1.6) * Math.max(1, 1.55 / aspect);
     this.controls.target.copy(centre);
-    const away = Math.max(2.6, 1.75 * reach + 1.6);
-    this.cameras.orbit.position.copy(centre).add(new THREE.Vector3(-0.62, -0.78, 0.42).multiplyScalar(away));
+    this.controls.target.z -= LOWER * away; // the fleet stands above the horizon's instrument
+    this.cameras.orbit.position.copy(this.controls.target).add(new THREE.Vector3(-0.62, -0.78, 0.42).multiplyScalar(away));
     this.controls.update();
     this.placed = true;
     this.followed = null;

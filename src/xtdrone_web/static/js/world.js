@@ -5,12 +5,13 @@ import { GLTFLoader } from "../vendor/GLTFLoader.js";
 
 THREE.Object3D.DEFAULT_UP.set(0, 0, 1); // the world is east, north, up
 
+const SKY_FROM = -0.12; // upper edge of a picture above which it shows sky [rad]; below it there is ground or fog
 const SKIES = {
   dark: { zenith: 0x0b1630, horizon: 0x3a4a66, sun: 0xffc88a, sunPower: 2.6, ambient: 1.7, ground: 0x5a6470, glow: 0.5 },
   light: { zenith: 0x3f7fc8, horizon: 0xd6e4f0, sun: 0xfff3dd, sunPower: 2.6, ambient: 1.7, ground: 0xffffff, glow: 0.35 } };
 // The light of the sky is smooth: it is computed at the corners of the dome, the sun's disc in pixels.
 const SKY_VERTEX = `varying vec3 d, c; uniform vec3 zenith, horizon, sunColour, sun; uniform float glow;
-  void main() { d = position; vec4 p = projectionMatrix * mat4(mat3(viewMatrix)) * vec4(position, 1.0);
+  void main() { d = position; vec4 p = projectionMatrix * vec4(mat3(viewMatrix) * position, 1.0);
   vec3 n = normalize(d); c = mix(horizon, zenith, 1.0 - exp(-3.2 * max(n.z, 0.0)));
   c = sqrt(c + sunColour * glow * pow(max(dot(n, sun), 0.0), 24.0));
   gl_Position = p.xyww; }`;
@@ -35,13 +36,15 @@ export class World {
     this.indoors = !light && description.lights.length > 0;
     this.scene.add(this.sun, this.sun.target, this.sky);
     this.scene.fog = new THREE.Fog(0xffffff, 60, 480);
-    this.dome = new THREE.Mesh(new THREE.SphereGeometry(1, 48, 32), new THREE.ShaderMaterial({
+    // Its lower edge is below the horizon, where the ground's fog has the same colour.
+    this.dome = new THREE.Mesh(new THREE.SphereGeometry(1, 32, 14, 0, 2 * Math.PI, 0, 0.56 * Math.PI).rotateX(Math.PI / 2), new THREE.ShaderMaterial({
       vertexShader: SKY_VERTEX, fragmentShader: SKY_FRAGMENT, side: THREE.BackSide, depthWrite: false,
       uniforms: { zenith: { value: new THREE.Color() }, horizon: { value: new THREE.Color() },
         sunColour: { value: new THREE.Color() }, sun: { value: this.toSun }, glow: { value: 0.4 }, disc: { value: 1 } } }));
     this.dome.frustumCulled = false;
     this.dome.renderOrder = 3; // behind everything solid, so that nothing is drawn twice
     this.scene.add(this.dome);
+    this.ahead = new THREE.Vector3();
     this.materials = [];
     this.texture = groundTexture();
     this.plain = quick(this.texture);
@@ -78,6 +81,7 @@ export class World {
     u.sunColour.value.set(look.sun);
     u.glow.value = look.glow;
     this.scene.fog.color.set(look.horizon);
+    this.scene.background = this.scene.fog.color;
     this.sun.color.set(look.sun);
     this.sun.intensity = this.indoors ? 0.9 : look.sunPower;
     this.sky.color.set(look.horizon).lerp(new THREE.Color(0xffffff), 0.5);
@@ -85,6 +89,12 @@ export class World {
     this.sky.intensity = this.indoors ? 2.0 : look.ambient;
     const light = new THREE.Color(look.sun).multiplyScalar(look.sunPower * this.toSun.z / Math.PI).add(this.sky.color.clone().multiplyScalar(look.ambient / Math.PI));
     for (const { looks, ground } of this.materials) if (ground) looks[0].color.copy(looks[1].color).multiply(light);
+  }
+
+  /** Leaves the sky out for a camera that looks below it: without a graphics card it is a third of a picture. */
+  look(camera) {
+    const pitch = Math.asin(Math.max(-1, Math.min(1, camera.getWorldDirection(this.ahead).z)));
+    this.dome.visible = pitch + THREE.MathUtils.degToRad(camera.fov / 2) > SKY_FROM;
   }
 
   /** 0: neither shadows nor physical materials, 1: shadows, 2: all. */
@@ -120,7 +130,8 @@ function quick(texture) {
   const found = texture.clone();
   found.anisotropy = 1;
   found.colorSpace = THREE.NoColorSpace;
-  found.minFilter = THREE.LinearMipmapNearestFilter;
+  found.minFilter = THREE.NearestMipmapNearestFilter;
+  found.magFilter = THREE.NearestFilter;
   return found;
 }
 

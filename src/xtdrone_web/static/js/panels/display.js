@@ -16,6 +16,7 @@ class Display {
     field("quality").onchange = (event) => app.pace.choose(event.target.value);
     app.scene.cameras.forEach(({ vehicle, sensor, kind }, k) => { if (kind !== "lidar") field("camera").add(new Option(`${vehicle} ${sensor}`, k)); });
     field("camera").disabled = app.scene.cameras.length === 0;
+    field("nocamera").hidden = !field("camera").disabled;
     field("camera").onchange = () => this.showCamera();
   }
 
@@ -47,11 +48,11 @@ export const panel = {
   place: 80,
   markup: `
     <div id="toggles"></div>
-    <h3>Quality</h3><div class="row wrap"><select id="quality" aria-label="quality"><option value="auto">follows the machine</option><option value="0">fast</option><option value="1">with shadows</option><option value="2">best</option></select><span id="fps" class="quiet"></span></div>
-    <h3>Cameras</h3><div class="row wrap"><select id="camera" aria-label="camera"><option value="">none</option></select></div><img id="cameraimage" alt="image of the vehicle's camera" hidden>`,
+    <h2>Quality</h2><div class="row wrap"><select id="quality" aria-label="quality"><option value="auto">follows the machine</option><option value="0">fast</option><option value="1">with shadows</option><option value="2">best</option></select><span id="fps" class="quiet"></span></div>
+    <h2>Cameras</h2><div class="row wrap"><select id="camera" aria-label="camera"><option value="">none</option></select></div><p id="nocamera" class="empty" hidden>These vehicles carry no camera: give one to their SDF, or fly a type that has one.</p><img id="cameraimage" alt="image of the vehicle's camera" hidden>`,
   style: `
     #toggles { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 10px; margin-top: 6px; }
-    #toggles label { display: flex; gap: 7px; align-items: center; }
+    #toggles label { min-height: 27px; display: flex; gap: 7px; align-items: center; }
     #cameraimage { width: 100%; border-radius: 8px; margin-top: 8px; background: #000; }`,
   open: (app) => new Display(app),
   on: { pace: (display, text) => display.showPace(text) },

@@ -25,7 +25,9 @@ class Events {
 
   show() {
     const most = Number(field("level").value);
-    field("events").replaceChildren(...this.events.filter(({ level }) => level <= most).slice(-SHOWN).reverse().map(({ t, who, text, level }) => {
+    const shown = this.events.filter(({ level }) => level <= most).slice(-SHOWN).reverse();
+    field("noevents").hidden = shown.length > 0;
+    field("events").replaceChildren(...shown.map(({ t, who, text, level }) => {
       const item = document.createElement("li"), words = document.createElement("span");
       item.className = `l${level}`;
       words.append(Object.assign(document.createElement("b"), { textContent: who ? `${who} ` : "" }), text);
@@ -40,6 +42,7 @@ export const panel = {
   place: 40,
   markup: `
     <div class="row wrap"><label>Show <select id="level"><option value="7">everything</option><option value="4">warnings</option><option value="3">errors</option></select></label></div>
+    <p id="noevents" class="empty">Nothing has happened yet. Texts of the vehicles, crashes and refused orders are listed here.</p>
     <ol id="events" aria-live="polite"></ol>`,
   style: `
     #events { list-style: none; margin: 6px 0 0; padding: 0; max-height: 52vh; overflow: auto; scrollbar-width: thin; }

@@ -144,9 +144,9 @@ export const panel = {
   place: 20,
   orders: ["goto", "items"],
   markup: `
-    <canvas id="map" tabindex="0" aria-label="map; click sends the selected vehicles there while Go to is on"></canvas>
-    <div class="row wrap"><button id="loadplan">Load mission and fence</button><span id="plan" class="quiet"></span></div>
-    <form id="gotoform" class="row wrap pilot" aria-label="go to a place"><label>E <input name="x" type="number" step="any" value="0"></label><label>N <input name="y" type="number" step="any" value="0"></label><label>Up <input name="z" type="number" step="any" value="5"></label><button>Go</button></form>`,
+    <canvas id="map" tabindex="0" role="application" aria-label="map; click sends the selected vehicles there while Go to is on"></canvas>
+    <div class="row wrap"><button id="loadplan">Load mission and fence</button><span id="plan" class="quiet">none is loaded yet</span></div>
+    <form id="gotoform" class="row wrap pilot" aria-label="go to a place"><label>E <input name="x" type="number" step="any" value="0"> m</label><label>N <input name="y" type="number" step="any" value="0"> m</label><label>Up <input name="z" type="number" step="any" value="5"> m</label><button>Go</button></form>`,
   style: `
     #map { width: 100%; height: 300px; border-radius: 10px; background: var(--field); display: block; margin-bottom: 8px; touch-action: none; }
     .replay #loadplan { display: none; }`,

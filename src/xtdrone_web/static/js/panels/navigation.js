@@ -114,8 +114,8 @@ export const panel = {
   orders: ["navigation", "goal"],
   available: (scene) => scene.takes_goals,
   markup: `
-    <canvas id="navigation" tabindex="0" aria-label="what was seen; a click is the next goal"></canvas>
-    <div class="row wrap"><label class="pilot">Height <input id="goalheight" type="number" step="any" value="2" min="0"></label><span id="navigationstate" class="quiet" role="status"></span></div>`,
+    <canvas id="navigation" tabindex="0" role="application" aria-label="what was seen; a click is the next goal"></canvas>
+    <div class="row wrap"><label class="pilot">Height <input id="goalheight" type="number" step="any" value="2" min="0"> m</label><span id="navigationstate" class="quiet" role="status"></span></div>`,
   style: `#navigation { width: 100%; height: 300px; border-radius: 10px; background: #9aa4ad; display: block; margin-bottom: 8px; cursor: crosshair; }`,
   open: (app) => new Navigation(app),
   on: {

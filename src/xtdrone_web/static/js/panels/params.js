@@ -30,6 +30,7 @@ class Params {
       return words.every((word) => text.includes(word));
     });
     field("paramcount").textContent = this.params.length ? `${found.length} of ${this.params.length}, of ${this.app.scene.vehicles[this.of].name}` : "";
+    field("noparams").hidden = this.params.length > 0;
     field("params").replaceChildren(...found.slice(0, SHOWN).map((param) => this.row(param)));
   }
 
@@ -64,6 +65,7 @@ export const panel = {
   available: (scene) => !scene.replay,
   markup: `
     <div class="row wrap"><button id="loadparams" class="pilot">Load</button><input id="filter" type="search" placeholder="name or words" aria-label="filter parameters"><span id="paramcount" class="quiet"></span></div>
+    <p id="noparams" class="empty">Load reads the parameters of the first selected vehicle; they are listed here, and a change goes to all selected ones.</p>
     <div id="params"></div>`,
   style: `
     #params { max-height: 46vh; overflow: auto; margin-top: 6px; scrollbar-width: thin; }

@@ -7,12 +7,16 @@ import { APART, apart } from "../twins.js";
 import { slotError } from "../slots.js";
 
 const SPAN_S = 30, STEP_S = 0.05, HEIGHT = 118, MAX_LINES = 12;
+const LEAST = { m: 1, "m/s": 1, deg: 10, "rad/s": 0.5, V: 1, A: 2, "%": 10 }; // least span of an axis, so that noise looks like noise
+const UNIT = /\[(.*)\]$/;
+const HEIGHT_ABOVE = "height above start [m]";
 const XYZ = ["east", "north", "up"], ANGLES = ["roll", "pitch", "yaw"], DEGREES = 180 / Math.PI;
 
 /** Functions (frame, i) of the signals, by their names with units. */
 function signals(layout, scene) {
   const read = {};
   const three = (label, unit, name, axes) => axes.forEach((axis, k) => { read[`${label} ${axis} [${unit}]`] = (f, i) => f.get(i, name, k); });
+  read[HEIGHT_ABOVE] = (f, i) => f.get(i, "height");
   three("position", "m", "pos", XYZ);
   three("velocity", "m/s", "vel", XYZ);
   read["speed [m/s]"] = (f, i) => Math.hypot(f.get(i, "vel", 0), f.get(i, "vel", 1), f.get(i, "vel", 2));
@@ -44,16 +48,16 @@ class Plots {
     this.last = -1;
     const select = document.getElementById("signal");
     for (const name of Object.keys(this.signals)) select.add(new Option(name));
-    select.value = "position up [m]";
+    select.value = HEIGHT_ABOVE;
     document.getElementById("addplot").onclick = () => this.add(select.value);
     document.getElementById("clearplots").onclick = () => { while (this.plots.length) this.remove(this.plots[0]); };
-    this.add("position up [m]");
+    this.add(HEIGHT_ABOVE);
     this.add(app.scene.replay?.other ? APART : "speed [m/s]");
   }
 
   add(name) {
     if (this.plots.some((plot) => plot.name === name)) return;
-    const element = document.createElement("div"), head = document.createElement("h4"), close = document.createElement("button");
+    const element = document.createElement("div"), head = document.createElement("h2"), close = document.createElement("button");
     element.className = "plot";
     element.dataset.signal = name;
     head.textContent = name;
@@ -65,12 +69,16 @@ class Plots {
     const plot = { name, element, read: this.signals[name], data: null, shown: "" };
     close.onclick = () => this.remove(plot);
     this.plots.push(plot);
+    this.count();
   }
+
+  count() { document.getElementById("noplots").hidden = this.plots.length > 0; }
 
   remove(plot) {
     plot.chart?.destroy();
     plot.element.remove();
     this.plots.splice(this.plots.indexOf(plot), 1);
+    this.count();
   }
 
   take(frame) {
@@ -100,17 +108,34 @@ class Plots {
     plot.chart?.destroy();
     const style = getComputedStyle(document.documentElement), ink = style.getPropertyValue("--quiet"), line = style.getPropertyValue("--line");
     const axis = { stroke: ink, font: "10px Inter", grid: { stroke: line, width: 1 }, ticks: { show: false } };
-    plot.chart = new uPlot({ width: 318, height: HEIGHT, cursor: { show: false }, legend: { show: false }, scales: { x: { time: false } },
-      padding: [6, 4, 0, 0], axes: [{ ...axis, size: 22 }, { ...axis, size: 40 }],
+    const ends = () => [Math.max(0, this.last - SPAN_S), Math.max(SPAN_S, this.last)];
+    plot.chart = new uPlot({ width: this.width, height: HEIGHT, cursor: { show: false }, legend: { show: false },
+      scales: { x: { time: false, range: ends }, y: { range: (_, low, high) => spanned(low, high, LEAST[UNIT.exec(plot.name)?.[1]] ?? 1) } },
+      padding: [6, 16, 0, 0], axes: [{ ...axis, size: 22, space: 56, values: (_, ticks) => ticks.map((t) => `${t} s`) }, { ...axis, size: 40, space: 22 }],
       series: [{}, ...chosen.map((i) => ({ stroke: colour(i), width: 1.6 }))] }, plot.data, plot.element);
   }
 
   /** Draws what has come in, if the panel is seen. */
   draw() {
-    for (const plot of this.plots) plot.chart?.setData(plot.data);
+    const { width } = this;
+    for (const { chart, data } of this.plots) {
+      if (chart && chart.width !== width) chart.setSize({ width, height: HEIGHT });
+      chart?.setData(data);
+    }
   }
 
+  /** Width of the plots: that of the panel [px]. */
+  get width() { return Math.max(200, this.box.clientWidth || 318); }
+
   theme() { for (const plot of this.plots) plot.shown = ""; }
+}
+
+/** The range of an axis: not narrower than a least span, with whole multiples of a fifth of it at its ends. */
+function spanned(low, high, least) {
+  if (!Number.isFinite(low) || !Number.isFinite(high)) return [0, least];
+  const span = Math.max(least, high - low), step = span / 5, middle = (low + high) / 2;
+  const from = Math.floor(Math.max(low > -0.05 * least ? 0 : -Infinity, middle - span / 2) / step + 1e-6) * step;
+  return [from, Math.max(Math.ceil(high / step - 1e-6) * step, from + span)];
 }
 
 export const panel = {
@@ -118,11 +143,12 @@ export const panel = {
   place: 10,
   markup: `
     <div class="row wrap"><select id="signal" aria-label="signal"></select><button id="addplot">Add plot</button><button id="clearplots">Clear</button></div>
+    <p id="noplots" class="empty">No plot is shown: choose a signal and press Add plot.</p>
     <div id="plots"></div>`,
   style: `
     .plot { position: relative; margin-top: 8px; }
-    .plot h4 { margin: 0; font-size: 12px; font-weight: 600; display: flex; justify-content: space-between; align-items: center; }
-    .plot h4 button { border: 0; background: none; min-height: 22px; padding: 0 6px; color: var(--quiet); }`,
+    #panels .plot h2 { margin: 0; color: inherit; font-size: 12px; font-weight: 600; display: flex; justify-content: space-between; align-items: center; }
+    .plot h2 button { border: 0; background: none; min-height: 22px; padding: 0 6px; color: var(--quiet); }`,
   open: (app) => new Plots(app),
   on: {
     frame: (plots, frame) => plots.take(frame),

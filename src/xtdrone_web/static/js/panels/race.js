@@ -151,13 +151,13 @@ export const panel = {
   markup: `
     <p id="track"></p>
     <table class="laps"><thead><tr><th>vehicle</th><th>lap</th><th>time</th><th>to best</th><th>to ghost</th></tr></thead><tbody id="laps"></tbody></table>
-    <h3>Ghost</h3><div class="row wrap"><select id="ghost" aria-label="ghost"><option value="">none</option></select><button id="ghosts">List runs</button></div><p id="ghostnote" class="quiet"></p>
+    <h2>Ghost</h2><div class="row wrap"><select id="ghost" aria-label="ghost"><option value="">none</option></select><button id="ghosts">List runs</button></div><p id="ghostnote" class="quiet"></p>
     <p class="quiet">Fly along, too (up to seven):</p><select id="others" multiple size="4" aria-label="further ghosts"></select>
     <table class="laps"><tbody id="splits"></tbody></table>`,
   overlay: `
     <div id="lap" class="glass" role="timer" aria-label="lap clock" hidden><span id="lapnumber"></span><b id="laptime">–</b><span id="lapgate" class="quiet"></span><span id="lapbest"></span><span id="lapghost"></span><span id="lapmissed" class="behind"></span></div>`,
   style: `
-    #lap { top: var(--below); left: 50%; transform: translateX(-50%); padding: 6px 16px; display: flex; gap: 14px; align-items: baseline; white-space: nowrap; font-weight: 600; max-width: calc(100% - 20px); overflow: hidden; }
+    #lap { position: absolute; top: 8px; left: 50%; background: var(--glass); transform: translateX(-50%); padding: 6px 16px; display: flex; gap: 14px; align-items: baseline; white-space: nowrap; font-weight: 600; max-width: calc(100% - 20px); overflow: hidden; }
     #lap b { font-size: 24px; min-width: 3.4em; text-align: center; }
     #lap span:empty { display: none; }
     .ahead { color: var(--good); }
@@ -166,7 +166,7 @@ export const panel = {
     .laps th { text-align: left; font-weight: 500; color: var(--quiet); }
     .laps td, .laps th { padding: 3px 6px 3px 0; border-bottom: 1px solid var(--line); }
     .laps .best { color: var(--good); font-weight: 600; }
-    @media (max-width: 820px) { #lap { margin-top: 50px; padding: 4px 10px; gap: 8px; font-size: 12px; } #lap b { font-size: 17px; } #lapgate { display: none; } }`,
+    @media (max-width: 820px) { #lap { padding: 4px 10px; gap: 8px; font-size: 12px; } #lap b { font-size: 17px; } #lapgate { display: none; } }`,
   open: (app) => new Race(app),
   on: {
     animate: (race, frame) => race.update(frame),

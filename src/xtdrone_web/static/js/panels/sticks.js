@@ -2,6 +2,7 @@
 // A gamepad is read in a frame of another process where there is one, see ../pad.js.
 
 import { CENTRED, clip, Gamepad } from "../gamepad.js";
+import { narrow } from "../panels.js";
 import { token } from "../socket.js";
 
 const READ_MS = 4, KEYS_PER_S = 3.2, STORE = "xtdrone-sticks";
@@ -14,6 +15,10 @@ const NOTES = {
   gamepad: "Left stick: throttle and yaw; right stick: pitch and roll. Hold LB to fly; let go and the vehicle holds its position. A takes off, B lands, X returns, Y POSCTL, RT arms, LT disarms.",
   keyboard: "W S throttle, A D yaw, arrows pitch and roll. Hold Shift to fly; let go and the vehicle holds its position.",
   touch: "Two sticks appear over the view. They count while a finger is on one; lift it and the vehicle holds its position." };
+
+const NO_GAMEPAD = "No gamepad is seen: press one of its buttons, or choose Keyboard or Touch sticks.";
+const DEAD_MAN = { gamepad: "LB", keyboard: "Shift", touch: "the finger" };
+const MODES = ["MANUAL", "ALTCTL", "POSCTL", "ACRO", "STABILIZED"];
 
 const field = (id) => document.getElementById(id);
 
@@ -34,7 +39,8 @@ class Sticks {
     this.input = field("input");
     this.input.onchange = () => this.choose();
     field("fly").onclick = () => this.toggle();
-    for (const button of field("stickmodes").children) button.onclick = () => app.order("mode", { mode: button.dataset.mode });
+    field("stickhelp").onclick = () => this.help?.();
+    for (const button of field("stickmodes").children) button.onclick = () => app.order("mode", { mode: button.dataset.mode, ...(this.on && { vehicles: [this.vehicle] }) });
     field("deadman").checked = this.store.deadman;
     field("deadman").onchange = (event) => { this.store.deadman = event.target.checked; this.save(); };
     field("calibrate").onclick = () => this.calibrate();
@@ -80,6 +86,8 @@ class Sticks {
   get framed() { return Boolean(this.found) && performance.now() - this.heard < SILENT_MS; }
 
   choose() {
+    const missing = this.on && this.input.value === "gamepad" && !this.pad();
+    if (missing) this.app.say(NO_GAMEPAD, true);
     field("sticknote").textContent = NOTES[this.input.value];
     field("touch").hidden = !(this.on && this.input.value === "touch");
     this.values = { ...CENTRED };
@@ -88,18 +96,51 @@ class Sticks {
   }
 
   toggle() {
+    const refusal = this.on ? "" : this.refusal();
+    if (refusal) { this.app.say(refusal, true); return; }
     this.on = this.app.steering = !this.on;
     field("fly").setAttribute("aria-pressed", String(this.on));
     if (this.on) {
-      this.vehicle = this.app.chosen[0] ?? 0;
+      [this.vehicle] = this.app.chosen;
       this.openFrame();
       this.timer = setInterval(() => this.read(), READ_MS);
     } else {
       clearInterval(this.timer);
+      this.held ||= MODES.includes(this.app.scene.modes[this.app.frame.get(this.vehicle, "mode")]);
       this.release();
     }
     this.choose();
-    if (this.on && this.input.value === "touch" && innerWidth < 821) this.app.panels.show(""); // room for the sticks
+    if (this.on && this.input.value === "touch" && narrow()) this.app.panels.show(""); // room for the sticks
+  }
+
+  /** Why the sticks do not take over, or "". */
+  refusal() {
+    if (this.input.value === "gamepad" && !this.pad()) return NO_GAMEPAD;
+    return this.app.chosen.length === 1 ? "" : "select the one vehicle that the sticks fly: click it";
+  }
+
+  /** In words why the sticks do nothing now, and what would help: [words, label of a button, its act]. */
+  state(frame) {
+    const { app } = this, gamepad = this.input.value === "gamepad";
+    if (!this.on) return gamepad && !this.pad() ? [NO_GAMEPAD] : [`The sticks are off. ${app.chosen.length === 1 ? `Fly by sticks takes ${app.target}.` : "Select the one vehicle that they shall fly."}`];
+    const i = this.vehicle, name = app.scene.vehicles[i].name, vehicles = [i];
+    const mode = app.scene.modes[frame.get(i, "mode")] || "";
+    if (gamepad && !this.pad()) return [`The gamepad is gone: ${name} holds its position. Press one of its buttons.`];
+    if (app.connection.silent || performance.now() - frame.arrived > SILENT_MS) return [`The simulation does not answer: the sticks do not reach ${name}.`];
+    if (app.status.paused) return ["The simulation is paused.", "Go on", () => app.control("resume")];
+    if (frame.get(i, "crashed")) return [`${name} has crashed.`, "Reset", () => app.control("reset", { vehicles })];
+    if (!frame.get(i, "armed")) return [app.status.waiting?.[i] ? `${name} does not arm yet: ${app.status.waiting[i]}` : `${name} is disarmed.`, `Take off ${name}`, () => app.takeOff(vehicles)];
+    if (!MODES.includes(mode)) return [`${name} is in ${mode}, which takes no sticks.`, "POSCTL", () => app.order("mode", { vehicles, mode: "POSCTL" })];
+    if (!this.held) return [`${name} holds: ${DEAD_MAN[this.input.value]} is let go.`];
+    return [`The sticks fly ${name} in ${mode}.`];
+  }
+
+  tell([words, label = "", act = null]) {
+    const [span, button] = field("stickstate").children;
+    if (span.textContent !== words) span.textContent = words;
+    if (button.textContent !== label) button.textContent = label;
+    button.hidden = !label;
+    this.help = act;
   }
 
   listen() {
@@ -158,9 +199,10 @@ class Sticks {
   }
 
   press(order) {
-    if (order === "POSCTL") this.app.order("mode", { mode: order });
-    else if (order === "takeoff") this.app.takeOff();
-    else this.app.order(order);
+    const vehicles = this.on ? [this.vehicle] : this.app.chosen; // the one that the sticks fly, whatever is selected
+    if (order === "POSCTL") this.app.order("mode", { vehicles, mode: order });
+    else if (order === "takeoff") this.app.takeOff(vehicles);
+    else this.app.order(order, { vehicles });
   }
 
   keyboard() {
@@ -221,6 +263,7 @@ class Sticks {
     const canvas = field("sticksview"), c = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
     this.openFrame();
     if (this.input.value === "gamepad" && !this.on) this.gamepad();
+    this.tell(this.state(frame));
     c.clearRect(0, 0, 300, 130);
     [[75, this.values.yaw, this.values.throttle], [225, this.values.roll, this.values.pitch]].forEach(([x, u, v]) => {
       c.strokeStyle = style.getPropertyValue("--quiet");
@@ -243,11 +286,12 @@ export const panel = {
   available: (scene) => !scene.replay,
   markup: `
     <div class="row wrap"><label>Input <select id="input"><option value="gamepad">Gamepad</option><option value="keyboard">Keyboard</option><option value="touch">Touch sticks</option></select></label><button id="fly" aria-pressed="false">Fly by sticks</button></div>
+    <div id="stickstate" role="status"><span>The sticks are off.</span><button id="stickhelp" hidden></button></div>
     <p id="sticknote" class="quiet"></p>
-    <div class="row" role="group" aria-label="mode of the sticks" id="stickmodes"><button data-mode="POSCTL">POSCTL</button><button data-mode="ALTCTL">ALTCTL</button><button data-mode="STABILIZED">STABILIZED</button><button data-mode="ACRO">ACRO</button></div>
+    <div class="row wrap" role="group" aria-label="mode of the sticks" id="stickmodes"><button data-mode="POSCTL">POSCTL</button><button data-mode="ALTCTL">ALTCTL</button><button data-mode="STABILIZED">STABILIZED</button><button data-mode="ACRO">ACRO</button></div>
     <canvas id="sticksview" width="300" height="130" aria-hidden="true"></canvas>
     <dl class="figures"><dt>stick to actuator</dt><dd id="latency">–</dd><dt>page to server</dt><dd id="roundtrip">–</dd></dl>
-    <h3>Mapping</h3><div id="mapping"></div>
+    <h2>Mapping</h2><div id="mapping"></div>
     <div class="row wrap"><button id="calibrate">Calibrate</button><button id="defaults">Defaults</button><label><input id="deadman" type="checkbox"> dead-man button</label></div>
     <p id="calnote" class="quiet"></p>`,
   overlay: `
@@ -260,10 +304,11 @@ export const panel = {
     #p-sticks label { display: flex; gap: 7px; align-items: center; }
     #sticksview { width: 100%; margin-top: 8px; }
     #padframe { position: fixed; left: 0; bottom: 0; width: 2px; height: 2px; border: 0; pointer-events: none; }
-    #touch { position: fixed; inset: auto 0 84px 0; display: flex; justify-content: space-between; padding: 0 388px 0 254px; pointer-events: none; }
+    #touch { position: absolute; inset: auto 0 12px 0; display: flex; justify-content: space-between; padding: 0 16px; pointer-events: none; }
     .pad { pointer-events: auto; width: 142px; height: 142px; border-radius: 50%; background: rgba(255,255,255,.1); border: 1.5px solid rgba(255,255,255,.35); position: relative; touch-action: none; }
     .pad i { position: absolute; left: 50%; top: 50%; width: 54px; height: 54px; margin: -27px; border-radius: 50%; background: var(--accent); box-shadow: 0 3px 12px rgba(0,0,0,.4); }
-    @media (max-width: 820px) { #touch { bottom: 112px; padding: 0 20px; } }`,
+    #stickstate { margin: 8px 0; padding: 6px 10px; border-radius: 8px; background: var(--field); display: flex; gap: 8px; align-items: center; flex-wrap: wrap; min-height: 44px; }
+    #stickstate span { flex: 1 1 12em; }`,
   open: (app) => new Sticks(app),
   on: { draw: (sticks, frame) => sticks.draw(frame) },
 };

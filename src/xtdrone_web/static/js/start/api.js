@@ -37,6 +37,9 @@ export function el(tag, properties = {}, ...children) {
   return made;
 }
 
+/** The link of this page, with the token that it was opened with. */
+export const ownLink = () => `${location.origin}/${given ? `#token=${given}` : ""}`;
+
 export const byId = (id) => document.getElementById(id);
 
 /** Says something for a while. */

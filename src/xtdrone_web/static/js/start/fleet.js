@@ -16,7 +16,7 @@ export class Fleet {
     this.maximum = 250;
     this.onChange = onChange;
     this.map = new StartMap(byId("startmap"), this);
-    byId("patterns").addEventListener("submit", (event) => { event.preventDefault(); this.pattern(new FormData(event.target)); });
+    byId("patterns").addEventListener("submit", (event) => { event.preventDefault(); this.pattern(new FormData(event.target, event.submitter)); });
     byId("fitmap").onclick = () => this.map.fit();
     byId("clearfleet").onclick = () => this.set([]);
     byId("typefilter").oninput = () => this.filter();
@@ -89,8 +89,9 @@ export class Fleet {
     return this.changed();
   }
 
-  /** n vehicles as a grid, line or circle, beside those that are there. */
+  /** n vehicles as a grid, line or circle: in place of those that are there, or beside them. */
   pattern(data) {
+    if (data.get("how") !== "add") this.vehicles = [];
     const n = Number(data.get("count")), spacing = Number(data.get("spacing")), shape = data.get("shape"), side = Math.ceil(Math.sqrt(n));
     const radius = n > 1 ? spacing / (2 * Math.sin(Math.PI / n)) : 0;
     const points = [...Array(n).keys()].map((k) => {

@@ -81,8 +81,9 @@ export class Form {
     const show = () => { for (const each of group.children) { const on = each.dataset.name === (input.value || option.default); each.setAttribute("aria-checked", on); each.tabIndex = on ? 0 : -1; } };
     group.append(...option.offered.map((name) => {
       const ready = this.offered.ready[name];
+      const mark = ready && !ready.there ? el("b", { class: "missing" }, " not installed") : null;
       return el("button", { type: "button", role: "radio", dataset: { name }, onclick: () => { input.value = name === option.default ? "" : name; show(); this.changed(); } },
-        el("b", {}, name), el("small", {}, lines[name] || ""), ready ? el("small", { class: ready.there ? "" : "needs" }, ready.there ? ready.text : `${ready.text.split(";")[0]}: ${ready.how}`) : null);
+        el("b", {}, name), mark, el("small", {}, lines[name] || ""), ready ? el("small", { class: ready.there ? "" : "needs" }, ready.there ? ready.text : `${ready.text.split(";")[0]}: ${ready.how}`) : null);
     }));
     input.addEventListener("input", show);
     arrows(group, "radio");
@@ -96,7 +97,7 @@ export class Form {
 
   /** Wind as numbers; whatever else may be said of it is in its text. */
   wind(option) {
-    const number = (name, words, least) => el("label", {}, `${words} `, el("input", { type: "number", step: "0.5", value: 0, min: least, name, "aria-label": `wind ${words}` }));
+    const number = (name, words, least) => el("label", {}, `${words} `, el("input", { type: "number", step: "0.5", value: 0, min: least, name, "aria-label": `wind ${words}` }), " m/s");
     const row = el("div", { class: "row wrap" }, number("e", "east", -100), number("n", "north", -100), number("u", "up", -100), number("dryden", "turbulence", 0));
     const value = (name) => Number(row.querySelector(`[name=${name}]`).value);
     row.addEventListener("input", () => {
@@ -207,6 +208,6 @@ export class Form {
     says.textContent = error.message;
     (byId(`o-${error.field}`) || field?.querySelector("input, select, canvas"))?.setAttribute("aria-invalid", "true");
     if (field) { for (let top = field.closest("details"); top; top = top.parentElement.closest("details")) top.open = true; }
-    if (field) byId("formsays").textContent = error.field === "vehicles" ? "" : `${error.field}: see there`;
+    if (field) byId("formsays").textContent = error.field === "vehicles" ? "" : `${error.field.replace("set.", "").replaceAll("_", " ")}: see there`;
   }
 }

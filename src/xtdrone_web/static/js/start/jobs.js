@@ -1,6 +1,6 @@
 // Programs that the page has started: state, console, link, stop.
 
-import { ask, byId, el, tried } from "./api.js";
+import { ask, byId, el, ownLink, tried } from "./api.js";
 
 const PERIOD_MS = 1000;
 
@@ -41,7 +41,7 @@ export class Jobs {
     const state = el("span", { class: "state" }), link = el("a", { class: "button open", target: "_blank", rel: "noopener", hidden: true }, job.kind === "replay" ? "Open replay" : "Open page");
     const stop = el("button", { class: "pilot", onclick: tried(() => { stop.disabled = true; return ask(`/api/jobs/${job.number}/stop`, { method: "POST" }).then(() => this.poll()); }) }, "Stop");
     const text = el("pre", { tabIndex: 0, "aria-label": `console of ${job.title}` }), about = el("span", { class: "quiet" });
-    const box = el("article", { class: "card job", dataset: { number: job.number } }, el("div", { class: "row wrap" }, el("h3", {}, job.kind === "simulation" ? job.title : `${job.kind} of ${job.title}`), state, about, el("span", { class: "spacer" }), link, stop), text);
+    const box = el("article", { class: "card job", dataset: { number: job.number } }, el("div", { class: "row wrap" }, el("h2", {}, job.kind === "simulation" ? job.title : `${job.kind} of ${job.title}`), state, about, el("span", { class: "spacer" }), link, stop), text);
     return { box, state, link, stop, text, about, lineCount: -1 };
   }
 
@@ -65,5 +65,8 @@ export class Jobs {
 function here(link) {
   const url = new URL(link);
   if (url.hostname === "127.0.0.1") url.hostname = location.hostname;
+  const fragment = new URLSearchParams(url.hash.slice(1));
+  fragment.set("back", ownLink());
+  url.hash = fragment;
   return url.href;
 }

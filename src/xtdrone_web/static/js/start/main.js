@@ -1,6 +1,7 @@
 // The start page: a form for a flight, what is running, what is saved, what was flown.
 
 import { arrows, ask, byId, say, tried, Refusal } from "./api.js";
+import { Designs } from "./designs.js";
 import { Fleet } from "./fleet.js";
 import { Form } from "./form.js";
 import { Jobs } from "./jobs.js";
@@ -21,14 +22,16 @@ class Start {
     const me = await ask("/api/me").catch((error) => { say(error.message, true); return { pilot: false }; });
     document.body.classList.toggle("viewer", !me.pilot);
     for (const each of document.querySelectorAll("button.pilot, #drop button, #drop input, #uploadscenario")) each.disabled = !me.pilot;
-    byId("role").textContent = me.pilot ? "" : "this page may look and not command";
+    byId("role").textContent = me.pilot ? "" : "View only: for commands open the link with a token that xtdrone web printed first";
     this.runs = new Runs();
     this.jobs = new Jobs((job) => this.ended(job), (job) => this.runs.progress(job));
     this.fleet = new Fleet(() => this.form?.changed());
     this.form = new Form(await ask("/api/form"), this.fleet);
     this.fleet.maximum = this.form.offered.maximum;
     this.shelf = new Shelf((form, name) => { this.form.load(form); byId("savename").value = name; this.tab("form"); say(`'${name}' is on the form`); });
-    this.models = new Models(async (report) => { await this.catalogue(); this.fleet.choose(report.name); });
+    const taken = async (report) => { await this.catalogue(); this.fleet.choose(report.name); };
+    this.models = new Models(taken);
+    this.designs = new Designs(taken);
     byId("start").onclick = () => this.start();
     byId("saveyaml").onclick = () => this.save("yaml");
     byId("savelaunch").onclick = () => this.save("launch");

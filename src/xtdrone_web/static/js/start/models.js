@@ -12,7 +12,6 @@ export class Models {
     for (const name of ["dragenter", "dragover"]) drop.addEventListener(name, (event) => { event.preventDefault(); drop.classList.add("over"); });
     for (const name of ["dragleave", "drop"]) drop.addEventListener(name, () => drop.classList.remove("over"));
     drop.addEventListener("drop", async (event) => { event.preventDefault(); this.send(await dropped(event.dataTransfer)); });
-    drop.addEventListener("keydown", (event) => { if (event.target === drop && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); byId("modelfiles").click(); } });
     byId("choosefiles").onclick = () => byId("modelfiles").click();
     byId("choosefolder").onclick = () => byId("modelfolder").click();
     for (const id of ["modelfiles", "modelfolder"]) {

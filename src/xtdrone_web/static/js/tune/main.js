@@ -18,6 +18,7 @@ class Tuning {
     this.makeControls();
     this.setTheme(localStorage.getItem("xtdrone-theme") || (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark"));
     const base = location.pathname.replace(/\/$/, "");
+    field("back").hidden = base === ""; // alone, it has no start page
     this.upload = `${base}/upload`;
     this.link = new Link(`${base}/socket`, {
       welcome: () => this.list(), log: (message) => this.opened(message), search: (message) => this.searching(message),

@@ -1,0 +1,1 @@
+"""Vehicles designed from their parts: frame, motors, propellers, battery."""

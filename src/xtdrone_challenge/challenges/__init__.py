@@ -1,0 +1,1 @@
+"""The challenges, a file each."""

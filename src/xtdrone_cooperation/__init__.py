@@ -1,0 +1,1 @@
+"""Vehicles that share out what there is to do."""

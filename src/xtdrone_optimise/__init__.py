@@ -1,0 +1,1 @@
+"""Optimisation of vehicle and controller together, from flown scenarios."""

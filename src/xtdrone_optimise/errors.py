@@ -1,0 +1,7 @@
+"""The error of this package."""
+
+from xtdrone_core.errors import XtdroneError
+
+
+class OptimiseError(XtdroneError):
+    """A study that cannot be run as asked."""

@@ -1,0 +1,1 @@
+"""Propellers: published coefficients, geometry, airfoils, and what is fitted to them."""
