@@ -4,12 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from xtdrone_core import FleetState, Scenario, SensorBatch, registry
+from xtdrone_core import FleetState, Scenario, SensorBatch
 from xtdrone_core.contracts import Observer
-
-CHALLENGES = registry.Group(
-    "challenge", "xtdrone.challenges", "xtdrone_challenge.challenge:Challenge"
-)
 
 
 class Referee(Observer):

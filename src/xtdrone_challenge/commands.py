@@ -10,7 +10,7 @@ from xtdrone_core.errors import MISSED
 from xtdrone_core.outputs import cannot_write
 from xtdrone_core.runs import run_folder
 
-from .challenge import CHALLENGES
+from .declarations import CHALLENGES
 from .errors import ChallengeError
 
 EXAMPLES = """examples:

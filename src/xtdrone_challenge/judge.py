@@ -15,7 +15,8 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.arguments import arguments_of
 
 from .blind import BlindFlight
-from .challenge import CHALLENGES, Challenge, Referee
+from .challenge import Challenge, Referee
+from .declarations import CHALLENGES
 from .errors import ChallengeError
 
 DONE, REFUSED, FAILED, CRASHED = "done", "refused", "failed", "crashed"

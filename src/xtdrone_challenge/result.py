@@ -13,7 +13,7 @@ from typing import Any
 from xtdrone_core import files
 from xtdrone_core.errors import shown
 
-from .challenge import CHALLENGES
+from .declarations import CHALLENGES
 from .errors import ChallengeError
 from .judge import team_class
 

@@ -8,7 +8,8 @@ import pytest
 
 from xtdrone_challenge import result, run, table
 from xtdrone_challenge.blind import BlindFlight
-from xtdrone_challenge.challenge import CHALLENGES, Challenge, Referee
+from xtdrone_challenge.challenge import Challenge, Referee
+from xtdrone_challenge.declarations import CHALLENGES
 from xtdrone_challenge.errors import ChallengeError
 from xtdrone_challenge.judge import judge
 from xtdrone_core import Scenario, SetPoints

@@ -93,7 +93,7 @@ def test_an_action_shows_the_examples_of_its_command(commands, capsys):
     "error, status, line",
     [
         (XtdroneError("n = 0 is not allowed"), 1, "xtdrone: n = 0 is not allowed\n"),
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "xtdrone: stopped by you\n"),
     ],
 )
 def test_errors_are_one_line(commands, capsys, error, status, line):

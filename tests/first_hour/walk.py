@@ -60,6 +60,7 @@ PLANS = {
     "your node": None,
     "it needs two runs": None,
     "they want": None,
+    "it wants": None,
     "needs ": None,
 }
 SIMULATION = "needs a running simulation"

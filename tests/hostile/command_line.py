@@ -20,6 +20,7 @@ LEFT_OUT = {
     "ros2 formation",
     "ros2 director",
     "ros2 agent",
+    "perception ros2",
 }
 SERVES = {("tune", "web")}  # options with which a subcommand goes on until Ctrl-C
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")  # with one, a window stays open

@@ -53,7 +53,7 @@ def warm():
         (["--gui", "maybe"], "gui 'maybe' is not allowed: give true or false"),
         (
             ["--log", "ful"],
-            "unknown log 'ful': choose one of auto, fleet, full, none; did you mean",
+            "unknown log 'ful': choose one of auto, fleet, full, identification, none; did you",
         ),
         (["--vehicle", "ground_plane"], "ground_plane"),
         (["--scenario", "nowhere.yaml"], "cannot read scenario 'nowhere.yaml'"),

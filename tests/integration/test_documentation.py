@@ -226,7 +226,7 @@ def of_later_pages():
         files = [
             word for word in words[1:] if Path(word).suffix in (".sdf", ".world", ".yaml", ".plan")
         ]
-        theirs = re.search("my_|--out|~/|[$|]", " ".join(words))
+        theirs = re.search("my_|--out|~/|[$|]|--help|vehicle check hawk", " ".join(words))
         if words[0] == "xtdrone" and not theirs and all((ROOT / file).exists() for file in files):
             yield case
 
@@ -241,8 +241,10 @@ def test_values_of_pages_that_are_not_run(words, runs, monkeypatch):
         args = command.build_parser(words[1:]).parse_args(words[1:])
         scenario_of(args, speed=0.0)
         if args.mission:
-            vehicle = ["--vehicle", args.vehicle] if args.vehicle else []
-            assert command.main(["mission", "check", args.mission, *vehicle]) == 0
+            names = ("vehicle", "velocity_control", "rate_control")
+            given = [(f"--{name}", getattr(args, name)) for name in names if getattr(args, name)]
+            words = [word for pair in given for word in pair]
+            assert command.main(["mission", "check", args.mission, *words]) == 0
 
 
 @pytest.mark.parametrize("page", pages_with("python", ()))

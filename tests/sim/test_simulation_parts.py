@@ -145,7 +145,7 @@ def test_the_control_socket_answers_by_a_class_of_its_own():
         assert handle("step", {"n": 3})["t_us"] == 12_000
         assert simulation.pacer.paused and not simulation.pacer.holds
         assert handle("health", {})["health"][0]["armed"] is False
-        with pytest.raises(ControlError, match="choose one of disturb, event, goal, health"):
+        with pytest.raises(ControlError, match="choose one of disturb, disturbed, event, goal"):
             handle("fly", {})
     finally:
         simulation.close()

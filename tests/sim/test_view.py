@@ -351,10 +351,10 @@ def test_runs_that_cannot_be_shown_are_one_line(run, tmp_path):
     with pytest.raises(ViewError, match=r"has no truth\.bin, the true poses"):
         Replay(folder)
     (folder / "scenario.yaml").unlink()
-    with pytest.raises(ViewError, match="give the folder of a run"):
+    with pytest.raises(XtdroneError, match=r"has no scenario\.yaml.*give the name of a run"):
         Replay(folder)
     (folder / "truth.bin").write_bytes(b"")
-    with pytest.raises(ViewError, match="'xtdrone formation view' shows it"):
+    with pytest.raises(XtdroneError, match="'xtdrone formation view' shows it"):
         Replay(folder)
 
 

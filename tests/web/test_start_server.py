@@ -68,7 +68,7 @@ def test_form_has_every_option_of_a_scenario(page):
     of_the_page = {"vehicle", "n", "vehicles", "web", "web_address", "gui"}
     assert names == set(scenario_options.declared()) - of_the_page
     by_name = {option["name"]: option for option in told["options"]}
-    assert by_name["log"]["choices"] == ["auto", "full", "fleet", "none"]
+    assert by_name["log"]["choices"] == ["auto", "full", "fleet", "identification", "none"]
     assert by_name["gps"]["offered"] == ["rtk", "m8n"] and by_name["seed"]["minimum"] == 0
     assert by_name["wind"]["unit"] == "m/s" and by_name["instance"]["maximum"] == 4
     assert "scheme" in told["agents"]["formation"]["options"]

@@ -281,7 +281,7 @@ class Sticks {
 export const panel = {
   title: "Sticks",
   place: 60,
-  orders: ["hold", "mode"],
+  orders: ["hold", "mode", "reset", "resume"],
   pilot: true,
   available: (scene) => !scene.replay,
   markup: `
