@@ -61,6 +61,8 @@ PLANS = {
     "it needs two runs": None,
     "they want": None,
     "it wants": None,
+    "goes on until": 20,
+    "two minutes of training": None,
     "needs ": None,
 }
 SIMULATION = "needs a running simulation"
