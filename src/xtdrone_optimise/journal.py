@@ -1,16 +1,14 @@
 """Evaluations as they come: evaluations.jsonl, one line for each candidate that was evaluated.
 
-A line is written by one system call, and on the disk before the next candidate begins; a program
-that is killed leaves at most a part of one, which the next one cuts off.
+The first line is the study's definition.
 """
 
-import fcntl
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
+
+from xtdrone_core.runs.json_lines import JsonLines
 
 from .errors import OptimiseError
 from .evaluation import Measured
@@ -19,7 +17,7 @@ NAME = "evaluations.jsonl"
 _DIGITS = 9  # of a variable, by which a candidate is found again
 
 
-class Journal:
+class Journal(JsonLines):
     """The evaluations in the folder of a study; use it in a `with` block.
 
     Attributes:
@@ -36,47 +34,26 @@ class Journal:
         Raises:
             OptimiseError: Another program runs this study, or the folder holds another one.
         """
-        self._file = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(self._file)
-            raise OptimiseError(
-                f"another program runs the study in '{folder}': wait for its end, or give --out "
-                "another folder"
-            ) from error
-        except OSError:  # a file system without locks
-            pass
-        data = (folder / NAME).read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        if len(whole) < len(data):
-            os.ftruncate(self._file, len(whole))
-        head, *lines = whole.splitlines() or [b""]
+        busy = OptimiseError(
+            f"another program runs the study in '{folder}': wait for its end, or give --out "
+            "another folder"
+        )
+        super().__init__(folder / NAME, busy)
+        head, *rows = [*self.rows()] or [{}]
         plain = json.loads(json.dumps(definition, default=str))
-        if not head:
-            self._write({"study": plain})
-        elif _row(head).get("study") != plain:
-            os.close(self._file)
+        if not (folder / NAME).stat().st_size:
+            self.append({"study": plain})
+        elif head.get("study") != plain:
+            self.close()
             raise OptimiseError(
                 f"'{folder}' holds evaluations of another study: repeat its study, or give --out "
                 "another folder"
             )
-        self.measured: dict[str, Measured] = {}
-        for line in lines:
-            row = _row(line)
-            if "values" in row:
-                self.measured[key(row["values"])] = Measured(row["figures"], row["reason"])
-
-    def __enter__(self) -> "Journal":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        os.close(self._file)
+        self.measured: dict[str, Measured] = {
+            key(row["values"]): Measured(row["figures"], row["reason"])
+            for row in rows
+            if "values" in row
+        }
 
     def add(self, values: Mapping[str, float], measured: Measured) -> None:
         """Appends an evaluation; it is on the disk when this returns.
@@ -84,7 +61,7 @@ class Journal:
         Raises:
             OSError: The disk does not take it.
         """
-        self._write(
+        self.append(
             {
                 "values": dict(values),
                 "reason": measured.reason,
@@ -93,24 +70,7 @@ class Journal:
         )
         self.measured[key(values)] = measured
 
-    def _write(self, row: Mapping[str, Any]) -> None:
-        data = (json.dumps(row) + "\n").encode()
-        size = os.fstat(self._file).st_size
-        if os.write(self._file, data) < len(data):
-            os.ftruncate(self._file, size)
-            raise OSError(28, os.strerror(28), NAME)
-        os.fsync(self._file)
-
 
 def key(values: Mapping[str, float]) -> str:
     """Returns what tells candidates apart."""
     return " ".join(f"{name}={value:.{_DIGITS}g}" for name, value in sorted(values.items()))
-
-
-def _row(line: bytes) -> dict[str, Any]:
-    """Reads a line; one that is none of ours, for example of a damaged disk, is left out."""
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return {}
-    return row if isinstance(row, dict) else {}
