@@ -314,11 +314,8 @@ class TasksAgent(FlightAgent, Configured):
         return np.array([*point, self.home[i, 2] + self.height + self._layer * i])
 
     def _free_at(self, i: int) -> np.ndarray:
-        """Returns where a vehicle begins its next task (2,), after what it has begun [m]."""
-        current = self.bundles[i].current
-        if current != NOBODY:
-            return self.legs.ends()[i, :2]
-        return self.legs.ends()[i, :2] if self._doing[i] != NOBODY else self.legs.last[i, :2]
+        """Returns where a vehicle begins its next task (2,): the end of all that it flies [m]."""
+        return self.legs.ends()[i, :2]
 
     def _way_of(self, paths: list[list[int]]) -> float:
         return sum(self.ways.length(self.home[i, :2], path) for i, path in enumerate(paths))
