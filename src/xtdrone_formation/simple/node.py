@@ -128,6 +128,7 @@ class Requests:
         """
         self._simulator, self._names, self._folder = simulator, names, folder
         self._add_event = add_event
+        self._places = simulator.pos.tolist()  # where the vehicles stand at the start
         self.paused = self.stopped = False
 
     def handle(self, op: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -143,6 +144,7 @@ class Requests:
                 "paused": self.paused,
                 "n": self._simulator.n,
                 "vehicles": self._names,
+                "places": self._places,
                 "folder": str(self._folder),
             }
         if op == "event":

@@ -43,6 +43,7 @@ class ControlRequests:
             ControlError: There is no room for images.
         """
         self._simulation = simulation
+        self._places = simulation.state.pos.tolist()  # where the vehicles stand at the start
         self._late = False  # a late bridge has been reported
         self.handlers: dict[str, Handler] = {
             "disturb": self._disturb,
@@ -159,6 +160,7 @@ class ControlRequests:
             "launch": parent.launch(),
             "vehicles": [spec.name for spec in simulation.scenario.vehicles],
             "namespaces": list(simulation.scenario.namespaces),
+            "places": self._places,
             "folder": str(simulation.folder) if simulation.folder else None,
             "gravity": simulation.world.gravity,
         }
