@@ -75,7 +75,8 @@ users: setup
 	@. scripts/env.sh && python scripts/users.py "$(FOLDER)" $(ARGS)
 
 bench-gpu: setup
-	@. scripts/env.sh && python benchmarks/bench_gpu.py $(ARGS)
+	@. scripts/env.sh && python benchmarks/bench_gpu.py $(ARGS) \
+		&& python benchmarks/learning_on_card.py --device cuda
 
 validation: setup-learn
 demo: setup-demo

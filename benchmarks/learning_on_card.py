@@ -7,7 +7,7 @@ the same program runs on the CPU:
     python benchmarks/learning_on_card.py --device cuda
     python benchmarks/learning_on_card.py --environments 512 --iterations 60
 
-For training on the CPU `xtdrone learn` is faster and has tasks, curricula and exports.
+On the CPU use `xtdrone learn`, which has tasks, curricula and exports.
 """
 
 import argparse
@@ -17,6 +17,8 @@ import torch
 from torch import nn
 
 import xtdrone as xd
+from xtdrone_batch.device_array import check_device
+from xtdrone_batch.errors import BatchError
 
 GOAL = (0.0, 0.0, 5.0)  # [m]
 RATE = 3.0  # largest commanded body rate [rad/s]
@@ -165,6 +167,12 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.device == "cuda":
+        try:
+            check_device()
+        except BatchError as error:
+            print(f"nothing is measured: {error}")
+            return
     torch.set_num_threads(1)  # of the CPU: networks are small
     torch.manual_seed(options.seed)
     learner = Learner(Flight(options.environments, options.device, options.seed), options.device)
