@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+import axe
 import browser
 import recorded_flights
 
 pytestmark = pytest.mark.long
 PX4_LOG = Path(__file__).parents[1] / "data" / "px4_hover.ulg"
 T = "station.frame.t"
+PICTURES = 12  # a second, at most
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def runs(tmp_path_factory):
 def compared(context, runs):
     """The page of two runs."""
     with recorded_flights.replaying(*runs) as running:
-        page, errors = browser.opened(context, running.url)
+        page, errors = browser.opened(context, running.url, PICTURES)
         page.evaluate("station.pace.choose('0')")
         yield page
         assert errors == []
@@ -148,6 +150,19 @@ def test_orders_are_hidden_with_the_reason(still):
     still.focus("#view")
     still.keyboard.press("t")
     browser.until(still, "document.getElementById('toast').textContent.includes('no orders')")
+
+
+@pytest.mark.skipif(bool(axe.missing()), reason=axe.missing())
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_axe_finds_nothing_on_a_replay(still, size):
+    still.set_viewport_size({"width": size[0], "height": size[1]})
+    for theme in ("light", "dark"):
+        still.evaluate(f"station.setTheme('{theme}')")
+        for panel in ("", "plots", "map", "events", "display"):
+            still.evaluate(f"station.panels.show('{panel}')")
+            still.wait_for_timeout(150)
+            assert axe.violations(still) == [], (theme, panel)
+    still.set_viewport_size({"width": 1000, "height": 640})
 
 
 def test_log_of_real_px4(context):
