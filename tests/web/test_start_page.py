@@ -429,7 +429,6 @@ def test_everything_by_the_keyboard_alone(empty, server):
         "startmap",
         "count",
         "typefilter",
-        "drop",
         "choosefiles",
         "o-world",
         "o-agent",
@@ -494,7 +493,7 @@ def test_viewers_look_and_do_not_start(context, server):
     page.evaluate("sessionStorage.clear()")
     page.reload()
     page.wait_for_selector("body[data-ready]")
-    assert "look and not command" in page.inner_text("#role")
+    assert "View only: for commands open the link" in page.inner_text("#role")
     assert page.is_disabled("#start") and page.is_disabled("#saveyaml")
     page.click("#t-runs")
     browser.until(page, "document.querySelector('#runtable tbody tr')")
