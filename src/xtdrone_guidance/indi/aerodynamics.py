@@ -46,6 +46,7 @@ MIN_THRUST = 0.1  # smallest thrust, over the weight: the elevons need its slips
 # Largest that is given for their slipstream alone, over the weight: in hover, where it has to
 # descend, and in flight, where a gust would push the nose down while it brakes.
 HOVER_WASH, FLIGHT_WASH = 0.5, 1.5
+FACED_AIR = 4.0  # air onto the wings, in which the nose is pushed as in flight [m/s]
 REACH = 0.985  # part of the elevons' deflection up to which they are asked to hold the wings
 SLOW_AIR = 4.0  # airspeed below which elevons hold any braking [m/s]
 SLOW_BRAKING = 0.25  # largest braking where they hold any, over the weight: more turns too fast
@@ -393,7 +394,9 @@ def point_wings(
     vehicle.sp_quat[2], vehicle.sp_quat[3] = qz, qw
     vehicle.sp_yaw_rate = 0.0
     _, _, along = rotate_inverse(quat[0], quat[1], quat[2], quat[3], fx, fy, fz)
-    largest = HOVER_WASH + share * (FLIGHT_WASH - HOVER_WASH)
+    onto, _, _ = rotate_inverse(quat[0], quat[1], quat[2], quat[3], air[0], air[1], air[2])
+    faced = max(share, min(abs(onto) / FACED_AIR, 1.0))
+    largest = HOVER_WASH + faced * (FLIGHT_WASH - HOVER_WASH)
     lowest = _lowest_thrust(vehicle, wings, quat, air, largest)
     vehicle.sp_thrust = clamp(along, lowest, vehicle.thrust_max)
 

@@ -42,36 +42,46 @@ MAX_GUST = 2.0  # largest disturbance that is taken off, over the weight
 # By which the gains of pitch rate and pitch grow from hover to fast flight.
 PITCH_GROWTH, ATTITUDE_GROWTH = 1.5, 0.75
 # Upward force along the body that only the ground exerts, over the weight: wings that hang take
-# none along their chord.
-GROUND_FORCE = 0.4
+# none along their chord. Who stands does so until less is left of it.
+GROUND_FORCE, STANDING_FORCE = 0.4, 0.15
+UPRIGHT, STANDING_SPEED = 0.8, 2.5  # cosine of the tilt and speed [m/s] with which it may stand
+SETTLE_S = 0.4  # time in which its thrust goes to nothing there [s]
 MIN_LIFT = 0.05  # smallest vertical force that is asked of the rotors, over the weight
 
 
 @njit
-def _touches_ground(
-    vehicle: Record, quat: np.ndarray, air: Vector, x: float, y: float, z: float
-) -> bool:
+def _stands(vehicle: Record, estimate: Record, force: Vector, stood: bool) -> bool:
     """Returns whether what pushes a vehicle that hangs is the ground.
 
     Args:
-        vehicle: Record of VEHICLE_STATUS.
-        quat: (4,) attitude xyzw, body to world.
-        air: Velocity relative to the air, body [m/s].
-        x, y, z: Disturbance, world [N].
+        vehicle, estimate: Records of VEHICLE_STATUS and ESTIMATE.
+        force: Disturbance, world [N].
+        stood: Whether it stood one step before.
     """
-    slow = air[0] * air[0] + air[1] * air[1] + air[2] * air[2] < FAST_AIR * FAST_AIR
-    _, _, along = rotate_inverse(quat[0], quat[1], quat[2], quat[3], x, y, z)
-    return slow and z > 0.0 and along > GROUND_FORCE * vehicle.mass * GRAVITY
+    quat, vel = estimate.quat, estimate.vel
+    _, _, upright = rotate(quat[0], quat[1], quat[2], quat[3], 0.0, 0.0, 1.0)
+    moves = math.sqrt(vel[0] * vel[0] + vel[1] * vel[1] + vel[2] * vel[2])
+    if upright < UPRIGHT or moves > STANDING_SPEED:
+        return False
+    _, _, along = rotate_inverse(quat[0], quat[1], quat[2], quat[3], force[0], force[1], force[2])
+    least = STANDING_FORCE if stood else GROUND_FORCE
+    return force[2] > 0.0 and along > least * vehicle.mass * GRAVITY
 
 
 @njit
-def _stand(vehicle: Record, heading: float) -> None:
-    """Writes attitude and thrust set-points of a vehicle on the ground: upright, and it settles."""
+def _stand(vehicle: Record, heading: float, part: float) -> None:
+    """Writes attitude and thrust set-points of a vehicle on the ground: upright, and it settles.
+
+    Args:
+        vehicle: Record of VEHICLE_STATUS.
+        heading: [rad].
+        part: Of the thrust that is left, since a velocity that the ground stops keeps a half of it.
+    """
     vehicle.sp_quat[0], vehicle.sp_quat[1] = 0.0, 0.0
     vehicle.sp_quat[2], vehicle.sp_quat[3] = math.sin(0.5 * heading), math.cos(0.5 * heading)
     vehicle.sp_yaw_rate = 0.0
     carried = vehicle.mass * (vehicle.sp_acc[2] + GRAVITY)
-    vehicle.sp_thrust = clamp(carried, 0.0, vehicle.thrust_max)
+    vehicle.sp_thrust = part * clamp(carried, 0.0, vehicle.thrust_max)
 
 
 @njit
@@ -86,14 +96,18 @@ def _measure_one(
     shown: np.ndarray,
     gains: np.ndarray,
     dt: float,
+    stood: bool,
     filters: np.ndarray,
     trim: np.ndarray,
     level: np.ndarray,
     reach: np.ndarray,
     force: np.ndarray,
     torque: np.ndarray,
-) -> None:
-    """Takes the wrench of one vehicle's wings off its disturbance; see measure()."""
+) -> bool:
+    """Takes the wrench of one vehicle's wings off its disturbance; see measure().
+
+    Returns whether it stands on the ground, whose push is no disturbance.
+    """
     quat, air = estimate.quat, air_velocity(vehicle, estimate)
     flown = exerted(model, half_wings, 1.0, position, thrust, air, estimate.ang_vel)
     neutral = exerted(model, half_wings, 0.0, position, thrust, air, estimate.ang_vel)
@@ -115,10 +129,14 @@ def _measure_one(
         reach[axis] = wings.turn[axis] * ahead
         force[axis] = shown[6 + axis] - filters[6 + axis]
         torque[axis] = shown[9 + axis] - filters[9 + axis]
-    if not _touches_ground(vehicle, quat, air, force[0], force[1], force[2]):
-        learn_wind(wings, quat, air, (force[0], force[1], force[2]), dt, vehicle.wind)
+    pushed = (force[0], force[1], force[2])
+    if _stands(vehicle, estimate, pushed, stood):
+        force[:] = 0.0
+        return True
+    learn_wind(wings, quat, air, pushed, dt, vehicle.wind)
     for axis in range(3):
         force[axis] += trim[axis]
+    return False
 
 
 @fleet_kernel
@@ -135,6 +153,7 @@ def measure(
     gains: np.ndarray,
     dt: float,
     position: np.ndarray,
+    stands: np.ndarray,
     filters: np.ndarray,
     trim: np.ndarray,
     level: np.ndarray,
@@ -153,6 +172,7 @@ def measure(
         shown: (N, 12) filters of wrench.compare(), by whose gains (N, 2) that of the wings runs.
         gains, dt: See wrench.compare().
         position: (N, A) of the elevons, updated [rad].
+        stands: (N,) bool updated: whether it stands on the ground.
         filters: (N, 12) updated, as `shown`, of the wrench of the wings.
         trim: (N, 3) updated: filtered force of wings beyond that in trim, world [N].
         level: (N, 3) output: torque of wings whose elevons are level, body [N m].
@@ -165,7 +185,7 @@ def measure(
             if actuators[i, k].kind == SURFACE:
                 position[i, k] = servo.act(actuators[i, k], commands[i, k], position[i, k], dt)[0]
         if wings[i].lift > 0.0 and measured(shown[i]):
-            _measure_one(
+            stands[i] = _measure_one(
                 vehicle,
                 estimates[i],
                 models[i],
@@ -176,6 +196,7 @@ def measure(
                 shown[i],
                 gains[i],
                 dt,
+                stands[i],
                 filters[i],
                 trim[i],
                 level[i],
@@ -184,6 +205,7 @@ def measure(
                 torque[i],
             )
         else:
+            stands[i] = False
             filters[i], trim[i], level[i], reach[i], vehicle.wind[:] = 0.0, 0.0, 0.0, 0.0, 0.0
             for axis in range(3):
                 force[i, axis], torque[i, axis] = shown[i, 6 + axis], shown[i, 9 + axis]
@@ -214,6 +236,7 @@ def _fly_one(
     wings: Record,
     estimate: Record,
     disturbance: np.ndarray,
+    stands: bool,
     dt: float,
     pose: np.ndarray,
     path: np.ndarray,
@@ -232,11 +255,12 @@ def _fly_one(
     flying, change = flies(vehicle, estimate, air), INTO_AIR * dt
     pose[0] = turn_heading(vehicle, estimate, pose[0], flying, air, dt)
     pose[1] += clamp((1.0 if flying else 0.0) - pose[1], -change, change)
-    x, y, z = disturbance[0], disturbance[1], disturbance[2]
-    if vehicle.sp_vel[2] < 0.0 and _touches_ground(vehicle, quat, (ux, uy, uz), x, y, z):
+    if stands and vehicle.sp_vel[2] < 0.0:
         turn[0], turn[1], turn[2] = 0.0, 0.0, 0.0
-        _stand(vehicle, pose[0])
+        pose[2] = max(pose[2] - dt / SETTLE_S, 0.0)
+        _stand(vehicle, pose[0], pose[2])
         return
+    pose[2] = 1.0
     # Wings may push downwards, rotors may not.
     fz = max(fz, MIN_LIFT * weight - wings.lift * square)
     point_wings(vehicle, wings, estimate, pose[0], pose[1], air, (fx, fy, fz))
@@ -275,6 +299,7 @@ def fly_fleet(
     estimates: np.ndarray,
     wings: np.ndarray,
     disturbance: np.ndarray,
+    stands: np.ndarray,
     dt: float,
     pose: np.ndarray,
     path: np.ndarray,
@@ -286,8 +311,10 @@ def fly_fleet(
         status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
         wings: (N,) of HALF_WINGS.
         disturbance: (N, 3) force, world [N].
+        stands: (N,) bool, whether it stands on the ground.
         dt: Length of the step [s].
-        pose: (N, 2) updated: heading [rad], share of flight 0..1, see point_wings().
+        pose: (N, 3) updated: heading [rad], share of flight 0..1, see point_wings(), and part of the
+            thrust that is left on the ground.
         path: (N, 12) see follow_fleet(); updated are the rates of turn of the last step [rad/s] and
             how they change [rad/s^2].
         turn: (N, 3) output: rates with which the wings turn with their path, world [rad/s].
@@ -305,6 +332,7 @@ def fly_fleet(
                 wings[i],
                 estimates[i],
                 disturbance[i],
+                stands[i],
                 dt,
                 pose[i],
                 path[i],
@@ -366,9 +394,20 @@ class HalfWings(Memory):
         reach: (N, 3) torque that the air adds to what the vehicle exerts in hover [N m].
         force, torque: (N, 3) disturbance, world [N] and body [N m].
         turn: (N, 3) rates with which they turn with their path, world [rad/s].
+        stands: (N,) bool, whether it stands on the ground.
     """
 
-    MEMORY = ("level", "reach", "force", "torque", "turn", "_position", "_filters", "_trim")
+    MEMORY = (
+        "level",
+        "reach",
+        "force",
+        "torque",
+        "turn",
+        "stands",
+        "_position",
+        "_filters",
+        "_trim",
+    )
 
     def __init__(self, fleet: FleetModel) -> None:
         """Starts with wings at rest.
@@ -382,7 +421,7 @@ class HalfWings(Memory):
         self.any = bool((self.sums["lift"] > 0.0).any())
         self.level, self.reach, self.force, self.torque, self.turn = np.zeros((5, n, 3))
         self._position, self._filters = np.zeros((n, width)), np.zeros((n, 12))
-        self._trim = np.zeros((n, 3))
+        self._trim, self.stands = np.zeros((n, 3)), np.zeros(n, dtype=bool)
         self.remember_start()
 
     def step(
@@ -410,6 +449,7 @@ class HalfWings(Memory):
             gains,
             dt,
             self._position,
+            self.stands,
             self._filters,
             self._trim,
             self.level,
