@@ -14,17 +14,9 @@ from xtdrone_core import FleetModel
 from xtdrone_core.errors import XtdroneError
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 from xtdrone_guidance.agents import GuidanceAgent, TrajectoryAgent
-from xtdrone_guidance.indi.aerodynamics import (
-    REACH,
-    braking_limit,
-    flies,
-    half_wings_of,
-    learn_wind,
-    point_wings,
-    turn_heading,
-    within_reach,
-)
+from xtdrone_guidance.indi.aerodynamics import flies, learn_wind, point_wings, turn_heading
 from xtdrone_guidance.indi.half_wings import HalfWings
+from xtdrone_guidance.indi.trim import REACH, braking_limit, half_wings_of, within_reach
 
 HANGING, FLYING = 0.0, 1.0
 GUSTS = "mean=0,5,0 dryden=5"

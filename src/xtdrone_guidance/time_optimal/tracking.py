@@ -3,8 +3,8 @@
 The wanted acceleration is the plan's and what brings position and velocity back; the wanted
 attitude is the plan's, tilted until its thrust points there. Body rates are the plan's and what
 turns the vehicle to that attitude. Only rates and thrust are taken ahead of time: an attitude ahead
-would count the turn of the plan twice. It flies upside down as well, which set-points of position do
-not allow.
+would count the turn of the plan twice. It flies upside down as well, which set-points of position
+do not allow.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from .planner import TimeOptimal
 _POSITION_GAIN, _VELOCITY_GAIN = 36.0, 9.0  # [1/s^2], [1/s]
 _ATTITUDE_GAIN = 20.0  # [1/s]
 _MAX_CORRECTION = 12.0  # of the acceleration [m/s^2]
-# By which rates and thrust are taken ahead: the lag of rate loop and rotors, and that of rotors [s].
+# By which rates and thrust are taken ahead: the lag of rate loop and rotors, and of rotors [s].
 _LEAD_S, _THRUST_LEAD_S = 0.045, 0.02
 
 Quaternion = tuple[float, float, float, float]
