@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from xtdrone_autopilot.control.vector import clamp, wrap_pi, yaw_of
+from xtdrone_autopilot.state.vehicle_status import STAGE_FLIGHT
 from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY, SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import half_wing
@@ -226,8 +227,8 @@ def point_wings(
     vehicle.sp_yaw_rate = 0.0
     _, _, along = rotate_inverse(quat[0], quat[1], quat[2], quat[3], fx, fy, fz)
     onto, _, _ = rotate_inverse(quat[0], quat[1], quat[2], quat[3], air[0], air[1], air[2])
-    faced = max(share, min(abs(onto) / FACED_AIR, 1.0))
-    largest = HOVER_WASH + faced * (FLIGHT_WASH - HOVER_WASH)
+    faced = min(abs(onto) / FACED_AIR, 1.0) if vehicle.stage == STAGE_FLIGHT else 0.0
+    largest = HOVER_WASH + max(share, faced) * (FLIGHT_WASH - HOVER_WASH)
     lowest = _lowest_thrust(vehicle, wings, quat, air, largest)
     vehicle.sp_thrust = clamp(along, lowest, vehicle.thrust_max)
 

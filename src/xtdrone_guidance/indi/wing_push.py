@@ -1,6 +1,6 @@
 """What pushes vehicles on half wings: the measured disturbance less the wrench of their wings.
 
-On the ground its push is no disturbance, and no wind.
+The push of the ground is no wind, and, where it settles there, no disturbance.
 """
 
 import math
@@ -68,7 +68,7 @@ def _measure_one(
 ) -> bool:
     """Takes the wrench of one vehicle's wings off its disturbance; see measure().
 
-    Returns whether it stands on the ground, whose push is no disturbance.
+    Returns whether it stands on the ground.
     """
     quat, air = estimate.quat, air_velocity(vehicle, estimate)
     flown = exerted(model, half_wings, 1.0, position, thrust, air, estimate.ang_vel)
@@ -92,13 +92,13 @@ def _measure_one(
         force[axis] = shown[6 + axis] - filters[6 + axis]
         torque[axis] = shown[9 + axis] - filters[9 + axis]
     pushed = (force[0], force[1], force[2])
-    if _stands(vehicle, estimate, pushed, stood):
-        force[:] = 0.0
-        return True
-    learn_wind(wings, quat, air, pushed, dt, vehicle.wind)
+    stands = _stands(vehicle, estimate, pushed, stood)
+    if not stands:
+        learn_wind(wings, quat, air, pushed, dt, vehicle.wind)
+    settles = stands and vehicle.sp_vel[2] < 0.0
     for axis in range(3):
-        force[axis] += trim[axis]
-    return False
+        force[axis] = 0.0 if settles else force[axis] + trim[axis]
+    return stands
 
 
 @fleet_kernel
