@@ -120,7 +120,8 @@ def flights(page, shortest):
         f"that from rest to rest, and beside it by how much it is longer than the {shortest:.2f} s "
         "above: 5 % at most. *Motion capture*: the flight stack's filter fuses the pose of one, as "
         "the published flight had, with its noise (`--pose_source motion_capture`). With RTK GPS, "
-        "without a bound, the receiver's own error is in it.",
+        "without a bound, the receiver's own error is in it; close to the limits, 0.45 m above the "
+        "ground in the dive, that flight does not get to its end.",
     )
     page.table(
         "margins",
@@ -139,8 +140,8 @@ def flights(page, shortest):
         (
             ("close", CLOSE, "true", {"estimator": "control:TrueState"}),
             ("close", CLOSE, "estimated, motion capture", capture),
-            ("close", CLOSE, "estimated, RTK GPS", {}),
             ("default", {}, "estimated, motion capture", capture),
+            ("default", {}, "estimated, RTK GPS", {}),
         )
     ):
         flown = fly(margins, **options)
