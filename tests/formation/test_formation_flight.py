@@ -50,7 +50,7 @@ def test_nine_fly_three_formations_and_land(runs):
     assert names == ["armed", "airborne", *["formation", "settled"] * 3, "return", "land", "landed"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_runs_with_one_seed_leave_the_same_log(runs):
     first, _ = simple_run.run(6, ("T",), "consensus", Radio(0.1, 0.2), 7, 0.05)
     second, _ = simple_run.run(6, ("T",), "consensus", Radio(0.1, 0.2), 7, 0.05)
