@@ -107,6 +107,7 @@ def test_depth_and_flow_are_read_as_kitti_writes_them(tmp_path):
     assert blue.tolist() == [[1, 0]]
 
 
+@pytest.mark.long
 def test_a_data_set_goes_on_and_its_layouts_agree(tmp_path):
     options = Options(width=160, height=120, images=6, frames=2, seed=2, shares=(0.4, 0.3, 0.3))
     seen = []

@@ -144,9 +144,10 @@ class Requests:
                 "paused": self.paused,
                 "n": self._simulator.n,
                 "vehicles": self._names,
-                "places": self._places,
                 "folder": str(self._folder),
             }
+        if op == "places":
+            return {"t_us": t_us, "places": self._places}
         if op == "event":
             self._add_event(t_us, str(request["event"]), dict(request.get("values", {})))
         elif op in ("pause", "resume"):
@@ -156,7 +157,7 @@ class Requests:
         else:
             raise ControlError(
                 f"unknown request '{op}': the simple simulator knows event, pause, "
-                "resume, status, stop"
+                "places, resume, status, stop"
             )
         return {"t_us": t_us}
 

@@ -26,7 +26,7 @@ def places(args: argparse.Namespace, log: EventLog, names: Sequence[str]) -> np.
     if args.survey_time <= 0.0:
         return None
     if not args.places:
-        found = log.request("status").get("places", [])
+        found = log.request("places").get("places", [])
         return np.array(found) if len(found) == len(names) else None
     rows = read_table(args.places, "file of the start grid", FormationError)
     points = points_of(rows, f"'{args.places}'", FARTHEST, ", for each vehicle", FormationError)

@@ -54,6 +54,7 @@ class ControlRequests:
             "load": self._load,
             "navigation": self._navigation,
             "pause": self._pause,
+            "places": lambda request: {"places": self._places},
             "race": self._race,
             "reset": self._reset,
             "resume": self._resume,
@@ -160,7 +161,6 @@ class ControlRequests:
             "launch": parent.launch(),
             "vehicles": [spec.name for spec in simulation.scenario.vehicles],
             "namespaces": list(simulation.scenario.namespaces),
-            "places": self._places,
             "folder": str(simulation.folder) if simulation.folder else None,
             "gravity": simulation.world.gravity,
         }
