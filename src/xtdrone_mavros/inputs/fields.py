@@ -5,7 +5,6 @@ from typing import Any, Protocol
 from ..convert.geometry import Quaternion, Vector
 from ..rows import RosMessage
 
-
 # What ROS 2 calls it: what ROS 1 does.
 _OF_ROS1 = {"sec": "secs", "nanosec": "nsecs", "k": "K", "d": "D"}
 
