@@ -11,10 +11,10 @@ help:
 	@echo "make cache        all that a set-up downloads and compiles, into FOLDER=/media/usb/xtdrone;"
 	@echo "                  without a network: make demo CACHE=/media/usb/xtdrone"
 	@echo "make demo         the demonstration flight, with what it needs alone; ARGS=\"...\" passes options to it"
-	@echo "make demos        navigation and SLAM, headless, one after the other; ARGS=\"swarm people\" for some"
+	@echo "make demos        navigation, SLAM and perception, headless, one by one; ARGS=\"swarm people\" for some"
 	@echo "make check        ruff, mypy, layers of imports, private names; a minute"
 	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
-	@echo "make test-long    also those that repeat others in other conditions, or need Chromium"
+	@echo "make test-long    those that it leaves out: long flights, and those that need Chromium"
 	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
 	@echo "make test-times   measures every test, and writes the table tests/TIMES.md"
 	@echo "make docs         the documentation site, into runs/site"
@@ -54,12 +54,12 @@ docs: setup
 test: setup-learn
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-long: override ARGS += --long
+test-long: override ARGS += --long -m long
 test-long: test
 
 # Processor time: a busy machine measures the same.
-test-times: override ARGS += --times $(CURDIR)/runs/test_times.json
-test-times: test-long
+test-times: override ARGS += --long --times $(CURDIR)/runs/test_times.json
+test-times: test
 	@. scripts/env.sh && python scripts/times_of_tests.py
 
 # They wait for no other program: a process for each core.
@@ -75,7 +75,8 @@ users: setup
 	@. scripts/env.sh && python scripts/users.py "$(FOLDER)" $(ARGS)
 
 bench-gpu: setup
-	@. scripts/env.sh && python benchmarks/bench_gpu.py $(ARGS)
+	@. scripts/env.sh && python benchmarks/bench_gpu.py $(ARGS) \
+		&& python benchmarks/learning_on_card.py --device cuda
 
 validation: setup-learn
 demo: setup-demo

@@ -76,7 +76,8 @@ class Cost:
 
     def __init__(self, running):
         """Begins to measure."""
-        self._running, self._begin = running, self._now()
+        self._running = running
+        self._begin = self._now()
 
     def _now(self):
         own = psutil.Process()

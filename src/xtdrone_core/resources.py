@@ -212,9 +212,15 @@ def mission_plan(name: Path | str) -> Path:
     """The .plan file of a mission: a path, which need not exist, or a name from docs/missions.
 
     Raises:
-        ScenarioError: A word without '.' and '/' that is neither a file nor a name.
+        ScenarioError: A word without '.' and '/' that is neither a file nor a name, or a name
+            with .plan where there is no such file.
     """
     path = Path(name).expanduser()
+    if not path.exists() and path.name == str(name) == f"{path.stem}.plan":
+        if path.stem in mission_names():
+            raise ScenarioError(
+                f"no file '{name}' in this folder: the plan that ships is called '{path.stem}'"
+            )
     if path.exists() or path.suffix or path.name != str(name):
         return path
     if str(name) not in mission_names():

@@ -64,6 +64,27 @@ TRANSITION_SPEED = Argument(
     3.0,
     Option("largest speed of a transition", unit="m/s", minimum=0.01, maximum=100.0),
 )
+SURVEY_TIME = Argument(
+    "survey_time",
+    float,
+    60.0,
+    Option(
+        "time constant with which the errors of the receivers change: those on the start grid, "
+        "whose places are measured, are taken off for so long; 0: never",
+        unit="s",
+        minimum=0.0,
+        maximum=36e3,
+    ),
+)
+PLACES = Argument(
+    "places",
+    str,
+    "",
+    Option(
+        "CSV file with x,y,z in metres, where each vehicle stands before the flight",
+        unset="those of the simulation",
+    ),
+)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
 """A formation flight from take-off to landing, whoever controls the followers."""
 
-import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -15,10 +13,11 @@ from xtdrone_core.scenario.arguments import Configured
 from xtdrone_core.scenario.options import Option
 
 from . import settling
-from .declarations import FORMATIONS, Shape
+from .declarations import FORMATIONS, SURVEY_TIME, Shape
 from .errors import FormationError
 from .formations import names as all_formations, shaped
 from .settling import SETTLED_S, in_place
+from .survey import Survey
 
 if TYPE_CHECKING:  # slow to import
     from .assignment import Transition
@@ -42,8 +41,7 @@ class FormationFlight(FlightAgent, Configured):
         "_settled_count",
         "_command_us",
         "_arrival_us",
-        "_offset",
-        "_offset_us",
+        "survey",
     )
     FIXED: ClassVar[tuple[str, ...]] = ("height", "climb_speed", "land_from")
 
@@ -79,16 +77,7 @@ class FormationFlight(FlightAgent, Configured):
                 maximum=3600.0,
             ),
         ] = 30.0,
-        survey_time: Annotated[
-            float,
-            Option(
-                "time constant with which the errors of the receivers change: those on the "
-                "start grid, whose places are measured, are taken off for so long; 0: never",
-                unit="s",
-                minimum=0.0,
-                maximum=36e3,
-            ),
-        ] = 60.0,
+        survey_time: Annotated[float, SURVEY_TIME.option] = SURVEY_TIME.default,
         on_event: Callable[..., None] | None = None,
         **shape: Annotated[Any, Shape],  # fields of Shape
     ) -> None:
@@ -125,15 +114,12 @@ class FormationFlight(FlightAgent, Configured):
         self._settled = False
         self._settled_count = 0
         self._command_us = self._arrival_us = 0
-        self._survey_us = survey_time * 1e6
-        self._grid: np.ndarray | None = None  # (N, 3) where the vehicles stand at the start [m]
-        self._offset = np.zeros((n, 3))  # of the estimates on it [m]
-        self._offset_us: int | None = None  # when it was found
+        self.survey = Survey(n, survey_time)
 
     def attach(self, flight: Flight) -> None:
         """Takes the start grid; warns if the GNSS receivers are too inaccurate for the slots."""
         sensors = flight.sensors
-        self._grid = flight.state.pos.copy()
+        self.survey.grid = flight.state.pos.copy()
         start = np.array([vehicle.pos for vehicle in flight.scenario.vehicles])
         warning = (
             ""
@@ -146,34 +132,15 @@ class FormationFlight(FlightAgent, Configured):
             print(f"formation: {warning}", file=sys.stderr, flush=True)
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
-        """Flies as FlightAgent.step() does, by positions corrected on the start grid.
-
-        The receivers of a fleet err by some decimetres that change within a minute, the leader's
-        for all followers alike. On the ground each vehicle sees its own error, since the place
-        where it stands is measured. The best guess of it later is what the model of the
-        receivers' errors, a Gauss-Markov process, leaves of it.
-        """
+        """Flies as FlightAgent.step() does, by positions corrected on the start grid."""
         if t_us < self._next_us or self.done:
             return super().step(t_us, estimates)
-        offset = self._offset_now(t_us)
-        out = super().step(t_us, replace(estimates, pos=estimates.pos - offset))
-        out.pos[:] += offset
-        if self._offset_us is None and self.home is not None:
-            self._survey(t_us)
+        survey = self.survey
+        out = super().step(t_us, survey.corrected(t_us, estimates))
+        survey.restore(t_us, out)
+        if survey.due and self.home is not None:
+            self.home = survey.find(t_us, self.home)
         return out
-
-    def _survey(self, t_us: int) -> None:
-        """Finds how far the estimates are off on the start grid."""
-        self._offset_us = t_us
-        if self._grid is not None and self._survey_us > 0.0:
-            self._offset = self.home - self._grid
-            self.home = self._grid.copy()
-
-    def _offset_now(self, t_us: int) -> np.ndarray:
-        """Returns what is left of the offset (N, 3) [m]."""
-        if self._offset_us is None or self._survey_us <= 0.0:
-            return self._offset
-        return self._offset * math.exp((self._offset_us - t_us) / self._survey_us)
 
     def command(self, t_us: int, name: str, slots: np.ndarray) -> None:
         """Begins the formation `name` with slots (N - 1, 3) [m]."""

@@ -6,7 +6,16 @@ from xtdrone_core import registry
 from xtdrone_core.scenario.arguments import add, fields_of
 from xtdrone_core.scenario.options import options_of
 
-from .declarations import FORMATIONS, SCHEME, TOPOLOGY, TRANSITION_SPEED, Radio, Shape
+from .declarations import (
+    FORMATIONS,
+    PLACES,
+    SCHEME,
+    SURVEY_TIME,
+    TOPOLOGY,
+    TRANSITION_SPEED,
+    Radio,
+    Shape,
+)
 
 
 def add_formations(parser: argparse.ArgumentParser) -> None:
@@ -34,19 +43,26 @@ def radio_of(args: argparse.Namespace) -> Radio:
     return Radio(**{name: getattr(args, name) for name in options_of(Radio)})
 
 
+def add_survey(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of Survey."""
+    add(parser, [PLACES, SURVEY_TIME])
+
+
 def add_formation(parser: argparse.ArgumentParser) -> None:
     """Adds the options of topics.formation."""
     add_shape(parser)
     add_scheme(parser)
+    add_survey(parser)
 
 
 def add_director(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of topics.director; those of the shape must equal the formation's."""
+    """Adds the options of topics.director; shape and survey must be as the formation's."""
     add_formations(parser)
     parser.add_argument(
         "--hold", type=float, default=8.0, help="time to hold each after it has settled [s] (8)"
     )
     add_shape(parser)
+    add_survey(parser)
     _add_no_stop(parser)
 
 

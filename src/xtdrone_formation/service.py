@@ -9,12 +9,13 @@ from xtdrone_core import KEEP, Estimates, Mode, SetPoints
 
 from . import formations
 from .assignment import hold, plan
-from .declarations import Radio, Shape
+from .declarations import SURVEY_TIME, Radio, Shape
 from .errors import FormationError
 from .flight import GROUND_CLEARANCE, event_values
 from .formation import Formation
 from .network import topology
 from .schemes import scheme
+from .survey import Survey
 
 RELEASE = "stop controlling"  # XTDrone's command to release the vehicles
 _RETRY_US = 1_000_000  # time after which OFFBOARD is requested again [us]
@@ -132,6 +133,7 @@ class FormationService:
         topology: str = "",
         on_event: Callable[..., None] | None = None,
         require_followers: Callable[[], None] = lambda: None,
+        survey_time: float = SURVEY_TIME.default,
     ) -> None:
         """Makes a service for n vehicles.
 
@@ -145,6 +147,8 @@ class FormationService:
             on_event: Called as on_event(t_us, name, **values).
             require_followers: Called before the first formation; raises FormationError if a
                 follower cannot hold a slot.
+            survey_time: Time constant of the receivers' errors [s], see Survey; `survey.grid`
+                has the places of the start grid, where somebody measured them.
 
         Raises:
             FormationError: An invalid scheme, topology or value.
@@ -164,6 +168,7 @@ class FormationService:
         self._start: np.ndarray | None = None  # (N - 1, 3) offsets at the first command [m]
         self._ground = math.nan  # height of the lowest vehicle when first seen [m]
         self._requested_us = -_RETRY_US
+        self.survey = Survey(n, survey_time)
 
     @property
     def edges(self) -> np.ndarray | None:
@@ -172,6 +177,14 @@ class FormationService:
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints | None:
         """Returns set-points of the followers at t_us, or None while inactive."""
+        if self.survey.due and estimates.ready.all() and not estimates.armed.any():
+            self.survey.find(t_us, estimates.pos)
+        out = self._step(t_us, self.survey.corrected(t_us, estimates))
+        if out is not None:
+            self.survey.restore(t_us, out)
+        return out
+
+    def _step(self, t_us: int, estimates: Estimates) -> SetPoints | None:
         if math.isnan(self._ground):
             self._ground = self.formation.ground = float(estimates.pos[:, 2].min())
         command = self.commands.pop()

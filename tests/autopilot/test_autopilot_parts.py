@@ -40,7 +40,7 @@ def tilt_of(quat):
     return np.degrees(np.arccos(np.clip(1 - 2 * (x * x + y * y), -1, 1)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_documented_example_flies_to_two_corners_of_a_square(examples):
     """tests/integration/test_examples.py flies and lands it, by make test-long."""
     names = {

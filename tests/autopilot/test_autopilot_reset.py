@@ -70,7 +70,7 @@ def fly(simulation, seconds, since):
     return np.array(seen)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("reset_us", [5_000_000, 5_036_000])
 def test_a_vehicle_that_was_reset_flies_as_a_fresh_one(tmp_path, reset_us):
     fresh = start(tmp_path, "fresh")

@@ -149,7 +149,7 @@ def test_texts_with_a_tag_stand_among_the_others_in_the_order_of_time(tmp_path):
     assert "      0.001 s  WARNING: tagged warning" in ulog_reader.summary(log)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_command_plot_writes_beside_the_log(tmp_path, capsys):
     shutil.copy(PX4, tmp_path / "flight.ulg")
     assert command.main(["plot", str(tmp_path / "flight.ulg")]) == 0
@@ -159,7 +159,7 @@ def test_command_plot_writes_beside_the_log(tmp_path, capsys):
     assert all((tmp_path / name).stat().st_size > 10_000 for name in names)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_command_plot_writes_one_pdf(tmp_path):
     assert command.main(["plot", "--pdf", str(PX4), "--out", str(tmp_path)]) == 0
     assert (tmp_path / "px4_hover.pdf").read_bytes().count(b"/Type /Page ") == 6

@@ -496,7 +496,7 @@ def numbers_for(loop):
     return [given.get(name, np.float32(1.0)) for name in code.co_varnames[: code.co_argcount]]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [

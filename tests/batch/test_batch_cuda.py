@@ -1,4 +1,4 @@
-"""The batch on a graphics card, without one: kernels compiled for it, and run in a simulator."""
+"""The batch on a graphics card: compiled for it, run in a simulator, and on a card if any."""
 
 import importlib.util
 import json
@@ -14,7 +14,7 @@ import pytest
 from numba import types
 
 from propelled import iris_by
-from xtdrone_batch.device_array import DeviceArray
+from xtdrone_batch.device_array import DeviceArray, check_device
 from xtdrone_batch.errors import BatchError
 from xtdrone_batch.rays.caster import Limits
 from xtdrone_batch.rays.frames import Frames, Poses
@@ -28,6 +28,11 @@ import json
 import os
 import numpy as np
 import xtdrone as xd
+
+if "NUMBA_ENABLE_CUDASIM" in os.environ:
+    from numpy import from_dlpack
+else:
+    from torch import from_dlpack  # NumPy takes no arrays of a card
 
 ALOFT = "iris@0,0,9", "solo@3,0,9"
 CASES = {
@@ -65,9 +70,10 @@ for name, options in CASES.items():
                    for key, ours, theirs in zip(here.state._fields, there.state, here.state)}
     if "sensors" in options:
         found[name]["accel"] = float(np.abs(here.sensors.accel - there.sensors.accel).max())
-    shared = np.from_dlpack(there.state.pos)
+    shared = from_dlpack(there.state.pos)
     there.step(action)
-    found[name]["shared"] = float(np.abs(shared - np.asarray(there.state.pos)).max())
+    there.wait()
+    found[name]["shared"] = float(np.abs(shared.tolist() - np.asarray(there.state.pos)).max())
 print(json.dumps(found))
 """
 
@@ -124,12 +130,24 @@ print(json.dumps({name: [float((np.abs(np.nan_to_num(here[name].astype(float), p
 """
 
 
-def simulated(program: str, **environment: str) -> dict:
-    """What a program prints that uses numba's simulator of a card."""
+@pytest.fixture(scope="module", params=["simulator", "card"])
+def device(request):
+    """The environment of a process that has numba's simulator of a card, or a card."""
+    if request.param == "simulator":
+        return {"NUMBA_ENABLE_CUDASIM": "1"}
+    try:
+        check_device()
+    except BatchError as error:
+        pytest.skip(str(error))
+    return {}
+
+
+def printed(program: str, environment: dict[str, str]) -> dict:
+    """What a program prints, as JSON."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
         text=True,
-        env={**os.environ, **environment, "NUMBA_ENABLE_CUDASIM": "1"},
+        env={**os.environ, **environment},
         capture_output=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
@@ -137,15 +155,15 @@ def simulated(program: str, **environment: str) -> dict:
 
 
 @pytest.fixture(scope="module")
-def flights(tmp_path_factory):
+def flights(tmp_path_factory, device):
     """The largest difference of each field from the CPU's after some steps."""
     path = iris_by(tmp_path_factory.mktemp("propelled"), "gill_dandrea_2")
-    return simulated(FLIGHTS, PROPELLED=str(path))
+    return printed(FLIGHTS, {"PROPELLED": str(path), **device})
 
 
-def test_the_simulator_sees_as_the_cpu():
+def test_it_sees_as_the_cpu(device):
     """Every channel, kind of object, noise and lidar; pixels at edges may differ."""
-    found = simulated(IMAGES)
+    found = printed(IMAGES, device)
     assert len(found) == 9
     assert {name: apart for name, (apart, _, _) in found.items() if apart > 0.01} == {}
     assert all(moved > 0.02 for _, _, moved in found.values())
@@ -168,7 +186,7 @@ def test_the_simulator_sees_as_the_cpu():
         "propellers",
     ],
 )
-def test_the_simulator_flies_as_the_cpu(flights, name):
+def test_it_flies_as_the_cpu(flights, name):
     # Measured at most 3e-9 rad/s of rotors that turn at 1000 rad/s, in single precision 4e-4.
     bound = 2e-3 if name == "single" else 1e-7
     assert {key: value for key, value in flights[name].items() if not value <= bound} == {}

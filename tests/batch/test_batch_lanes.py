@@ -168,7 +168,7 @@ LOOPS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.function.__name__)
 def test_loops_are_vector_instructions(loop, real):

@@ -29,7 +29,7 @@ def fly(batch):
     return [array.tobytes() for array in batch.state]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("ray", ["", "local"])
 def test_the_same_bytes(ray):
     if ray:

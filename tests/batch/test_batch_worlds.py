@@ -303,7 +303,7 @@ def test_worlds_too_large_for_memory_are_refused(tmp_path):
         world.generate(100_000)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_lists_and_draws(tmp_path, capsys):
     picture = tmp_path / "f.png"
     assert main(["batch", "show", "room", "--environment", "3", "--out", str(picture)]) == 0

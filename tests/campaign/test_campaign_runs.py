@@ -24,7 +24,7 @@ WORDS = ["square", "--vary", "wind=0..3/3", "--seeds", "6", "--longest", "0.4"]
 COMMAND = [sys.executable, "-m", "xtdrone_core.command", "campaign", *WORDS, "--workers", "1"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_campaign_that_is_killed_twice_ends_in_the_table_of_an_undisturbed_one(tmp_path):
     plan = made(*WORDS)
     wanted = table.collect(plan, {k: fly(plan.flight(k)) for k in range(len(plan))})

@@ -16,7 +16,7 @@ CASES = {  # vehicles, world, wind, approach, most distance from the carrier's c
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "vehicles, world, wind, approach, near",
     [  # the first is the easiest

@@ -261,7 +261,7 @@ def test_what_a_companion_computer_says_is_not_taken_for_the_vehicle():
     assert heard["HEARTBEAT"].custom_mode == 0x3040000
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_running_fleet_is_examined(simulate):
     simulation = simulate("--n", 2, "--gps", "rtk", "--speed", 5)
     simulation.wait_until(6_000_000)

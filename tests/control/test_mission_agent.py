@@ -119,7 +119,7 @@ def test_a_last_loiter_without_an_end_is_all_of_the_mission(fly, vehicle):
     assert status == 0 and "2 of 2 waypoints" in out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_plane_lands_where_it_would_circle_for_ever(fly):
     circle = item(UNLIM, 0, 400, 40, (0, 0, 60, None))
     status, _, out, said = fly("plane", item(TAKEOFF, 150, 0, 40), circle, plain(RTL))
@@ -181,7 +181,7 @@ def test_vehicles_without_a_mission_are_named_at_once(capsys):
     assert capsys.readouterr().err.splitlines() == [said]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("vehicle", ["plane", "rover"])
 def test_what_returns_and_does_not_land_by_itself_ends_there(fly, vehicle):
     """A plane circles above its home by RTL_LAND_DELAY = -1, a rover stands at it."""

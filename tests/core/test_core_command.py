@@ -183,7 +183,7 @@ def test_every_installed_entry_point_loads():
         assert callable(entry.load()), name
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "line, offered",
     [

@@ -54,7 +54,7 @@ def imports(path):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_figure_is_made_in_the_style():
     files = [
         path

@@ -44,7 +44,7 @@ def call(tmp_path):
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_a_truncated_file_is_thrown_away_and_made_anew(call, tmp_path, ending):
     assert call().stderr == ""
@@ -65,7 +65,7 @@ def test_a_kernel_from_the_cache_loads_nothing_that_compiles(call, tmp_path):
     assert call().stdout == "42\nFalse\n"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_kernel_from_the_cache_hashes_with_the_salt_of_its_process(call, tmp_path):
     program = tmp_path / "kernel.py"
     program.write_text(
@@ -113,7 +113,7 @@ def test_packages_beside_ours_do_not_count(tmp_path, monkeypatch):
     assert sources.state_of_sources() != before[0] and sources.stamp_of_sources() != before[1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_shared_work_is_compiled_again_when_its_kernel_changes(tmp_path):
     program = tmp_path / "share.py"
     printed = []
@@ -182,7 +182,7 @@ with passing_over_taken():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_kernel_that_another_process_compiles_is_passed_over_or_awaited(tmp_path):
     program = tmp_path / "kernel.py"
     program.write_text(SHARED)

@@ -30,6 +30,7 @@ SLIPS = [
     ("mission check {folder}/far.plan", "WARNING: the leg to item 0 is 78.1 km long", 1),
     ("mission check {folder}/far.plan", "ERROR: item 0 is 78.1 km from the start", 1),
     ("mission check nowhere.plan", "cannot read plan 'nowhere.plan'", 1),
+    ("mission check square.plan", "the plan that ships is called 'square'", 1),
     ("params load nowhere.params", "cannot read parameters 'nowhere.params'", 1),
     ("slam run --system klt --dataset nowhere", "no dataset 'nowhere'", 1),
     # Without the simulation, the run or the display that it needs.

@@ -17,13 +17,14 @@ from xtdrone_formation import FormationError, Radio, slots
 from xtdrone_formation.agents import FormationAgent, PathFormation
 from xtdrone_formation.declarations import Shape
 from xtdrone_formation.director import Director
-from xtdrone_formation.evaluation import analysis, recordings
+from xtdrone_formation.evaluation import analysis, recordings, report
 from xtdrone_formation.hovering import require_hovering
 from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.settling import in_place
 from xtdrone_formation.simple import run as simple_run
 from xtdrone_formation.simple.node import CommandTable
 from xtdrone_formation.simple.simulator import SimpleSimulator, fly
+from xtdrone_formation.topics import start_grid
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
 
@@ -49,7 +50,7 @@ def test_nine_fly_three_formations_and_land(runs):
     assert names == ["armed", "airborne", *["formation", "settled"] * 3, "return", "land", "landed"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_runs_with_one_seed_leave_the_same_log(runs):
     first, _ = simple_run.run(6, ("T",), "consensus", Radio(0.1, 0.2), 7, 0.05)
     second, _ = simple_run.run(6, ("T",), "consensus", Radio(0.1, 0.2), 7, 0.05)
@@ -384,16 +385,20 @@ def test_a_report_says_that_no_formation_was_flown(runs, capsys):
     assert "no formation was flown" in capsys.readouterr().out
 
 
-def fly_by_words(n, names, **options):
-    """A Director and a FormationService that know of each other by words and pattern only."""
+def fly_by_words(n, names, noise=0.03, places=None, **options):
+    """A Director and a FormationService that know of each other by words and pattern only.
+
+    Returns the simulator, the director, events, and the largest slot errors of each period.
+    """
     log = []
 
     def on_event(t_us, event, **values):
         log.append((event, values.get("formation")))
 
-    simulator = SimpleSimulator(grid(n), noise=0.03)
+    simulator = SimpleSimulator(grid(n), noise=noise)
     service = FormationService(n, on_event=on_event, **options)
-    director = Director(n, names, service.commands.push, on_event=on_event)
+    director = Director(n, names, service.commands.push, on_event=on_event, **options)
+    service.survey.grid = director.survey.grid = places
     errors = []
     while not director.done and simulator.t_us < 300e6:
         estimates = simulator.estimates()
@@ -410,11 +415,11 @@ def fly_by_words(n, names, **options):
         simulator.apply(out)
         for _ in range(2):
             simulator.step()
-    return simulator, director, log
+    return simulator, director, log, errors
 
 
 def test_a_director_commands_by_words():
-    simulator, director, log = fly_by_words(9, ("cube", "triangle"))
+    simulator, director, log, _ = fly_by_words(9, ("cube", "triangle"))
     assert director.done
     assert log == [
         ("armed", None),
@@ -614,3 +619,49 @@ def test_what_the_receivers_err_on_the_start_grid_is_taken_off(survey_time, leas
 
     assert fly(simulator, agent, 100.0, measure)
     assert least <= errors[0] <= most
+
+
+def test_a_director_and_a_service_know_the_start_grid():
+    """Over topics as in process: what the receivers err on the ground is taken off."""
+    unknown, known = (
+        min(fly_by_words(4, ("line",), 0.1, places, survey_time=36e3)[3])
+        for places in (None, grid(4))
+    )
+    assert known < 0.01 and unknown > 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x,y,z\n0,0,0\n3,0,0\n", None),
+        ("0,0,0\n", "has 1 rows and does not fit 2 vehicles"),
+        ("0,0,0\n3,a,0\n", "row 2"),
+        (None, "cannot read file of the start grid .*No such file"),
+    ],
+)
+def test_places_of_a_start_grid_are_read(tmp_path, text, why):
+    path = tmp_path / "places.csv"
+    if text is not None:
+        path.write_text(text)
+    args = SimpleNamespace(places=str(path), survey_time=60.0)
+    if why is None:
+        assert start_grid.places(args, None, ["a", "b"]).tolist() == [[0, 0, 0], [3, 0, 0]]
+    else:
+        with pytest.raises(FormationError, match=why):
+            start_grid.places(args, None, ["a", "b"])
+
+
+def test_places_are_those_of_the_simulation_unless_it_has_another_fleet():
+    args = SimpleNamespace(places="", survey_time=60.0)
+    log = SimpleNamespace(request=lambda op: {"places": [[1, 2, 3]]})
+    assert start_grid.places(args, log, ["a"]).tolist() == [[1, 2, 3]]
+    assert start_grid.places(args, log, ["a", "b"]) is None
+    args.survey_time = 0.0
+    assert start_grid.places(args, log, ["a"]) is None
+
+
+def test_a_flight_that_was_stopped_on_the_ground_has_a_report(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "report", lambda folder: {})
+    (tmp_path / "summary.json").write_text("{}")
+    assert FormationAgent(4, ("line",)).report(tmp_path) == {}
+    assert json.loads((tmp_path / "summary.json").read_text())["messages_sent"] == 0

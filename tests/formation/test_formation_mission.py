@@ -68,7 +68,7 @@ def test_the_fleet_lands_where_the_mission_ended(flight):
     assert np.linalg.norm(pos[-1, 0, :2] - CORNERS[-1]) < 3.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_leader_that_would_stay_for_ever_ends_the_mission(tmp_path, capsys):
     places = [plan_data.item(k, x, 0.0, 12.0) for k, x in ((16, 10.0), (17, 20.0), (16, 30.0))]
     path = plan_data.write(tmp_path / "a.plan", *places)

@@ -25,6 +25,7 @@ def request(operation, body=b""):
     return struct.pack("<II", operation, len(body)) + body
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "garbage",
     [

@@ -17,7 +17,7 @@ pytestmark = [
 COURSE = plan_file.load(resources.root() / "docs/missions/course.plan").items
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "vehicle, world, within",
     [

@@ -65,6 +65,7 @@ def test_gzclient_draws_the_world(screen, engine):
     until_drawn(screen, engine)
 
 
+@pytest.mark.long
 def test_gzclient_that_ends_at_its_start_is_opened_again(screen, engine):
     engine.open_viewer()
     first = engine.processes[-1]

@@ -253,7 +253,7 @@ def dash(tmp_path, way, lands=False, **options):
     return np.array(agent.heights), np.array(agent.speeds)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_from_hover_to_fast_flight_and_back_within_a_metre_of_height(tmp_path):
     heights, speeds = dash(tmp_path, (1, 0), lands=True, seed=1)
     assert abs(heights).max() < 1.0

@@ -40,7 +40,7 @@ def largest_distance(vehicle, rotor, until_s=20.0, **options):
     return away
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "vehicle, rotor", [("typhoon_h480", 0), ("octorotor", 5), ("tilted_hexarotor", 2)]
 )

@@ -142,7 +142,7 @@ def test_what_is_flown_by_hand_or_stands_keeps_its_commands(change):
     assert (it.commands == 0.25).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_plane_loiters_in_gusts():
     found = loiter(
         wind="mean=0,5,0 dryden=5", rate_control="indi", mixer="least_squares", seconds=20.0

@@ -42,7 +42,7 @@ def learn(monkeypatch):
     return train
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_position_is_learned_within_its_steps(learn):
     assert learn("Position-v0") >= 0.95
 
@@ -59,7 +59,7 @@ def weights(training):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [{}, {"recurrent": 8}])
 def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(tmp_path, settings):
     plan = Plan(

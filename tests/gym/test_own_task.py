@@ -96,7 +96,7 @@ def test_the_command_learns_it_and_fly_policy_flies_it(tmp_path, monkeypatch, ca
     assert "the task of policy" not in capfd.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "runner", [OneProcess, pytest.param(ProcessRunner, marks=pytest.mark.long)]
 )

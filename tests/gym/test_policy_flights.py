@@ -32,7 +32,7 @@ class Ends(Observer):
             self._last = None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("autopilot", "n"),
     [

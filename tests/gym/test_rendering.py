@@ -74,7 +74,7 @@ def test_a_view_shows_what_stands_in_its_environment():
         view.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_gymnasium_checks_and_gets_images():
     env = gymnasium.make("xtdrone_gym:xtdrone/Position-v0", render_mode="rgb_array")
     with pytest.warns(UserWarning, match="symmetric and normalized"):  # ours are in SI units
@@ -100,7 +100,7 @@ def test_the_parallel_environment_gives_images():
     env.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".gif", ".mp4", ".png"])
 def test_an_episode_is_recorded(suffix, tmp_path):
     if suffix == ".mp4":

@@ -169,7 +169,7 @@ def test_a_ros_topic_is_a_row(monkeypatch):
     assert host.outputs["iris_0", "custom_mode"].sent[-1].endswith(b"\2\0")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_flight_mode_is_a_row_and_a_module():
     """One by targets, and one by control laws, flown by each type of vehicle."""
     script = ROOT / "tests" / "support" / "added_mode_flights.py"

@@ -103,7 +103,7 @@ def test_an_example_flies_in_a_process_of_its_own(tmp_path):
     assert ALONE["first_flight"] in run(tmp_path, EXAMPLES / "first_flight.py")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", marked(NAMED))
 def test_example_is_named_on_the_command_line(name, runs, monkeypatch):
     for package in NEEDS.get(name, ()):
@@ -133,7 +133,7 @@ def test_ros_node_flies_a_circle(ros):  # noqa: F811
 LISTENER = ("-m", "xtdrone_core.command", "fly", "own_agent_ros:Listener", "--gps", "rtk")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_ros
 def test_an_agent_listens_to_a_ros_topic(ros, tmp_path):  # noqa: F811
     ros.env["PYTHONPATH"] = f"{EXAMPLES}:{ros.env['PYTHONPATH']}"

@@ -93,7 +93,7 @@ def heard(client, sim, kind, seconds=2.0):
     raise AssertionError(f"no {kind} within {seconds} s")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_simulations_of_one_process_are_loaded_while_their_clients_stay_connected(tmp_path):
     """One goes back in time, the other does not; each client talks to its own all the while."""
     sims, clients = [], []

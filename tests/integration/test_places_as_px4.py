@@ -33,7 +33,7 @@ def test_a_difference_is_told():
     assert place_probe.differences(RECORDED, RECORDED) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("group", ["DO_REPOSITION frame", "NAV_TAKEOFF", "speed", "behaviour"])
 def test_the_vehicle_flies_where_px4_flew(group, tmp_path):
     found = place_probe.probe("embedded", tmp_path, (group,))

@@ -78,7 +78,7 @@ def test_the_path_goes_along_with_a_gate_that_moves(tmp_path):
         assert apart.min() < 0.2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_races_through_a_gate_that_moves_and_brakes(tmp_path):
     file = tmp_path / "swing.yaml"
     file.write_text(SWING)

@@ -76,7 +76,7 @@ def test_two_objectives_have_a_front(tmp_path):
     assert near == sorted(near)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_processes_find_what_one_process_finds(tmp_path, support):
     pytest.importorskip("cma")
     path = written(tmp_path, evaluations=15)

@@ -31,7 +31,7 @@ def follow(runs, length, duration, *options):
     return json.loads((runs / "run" / "summary.json").read_text()), [e["event"] for e in events]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_seconds_behind_a_wall_do_not_lose_it(runs):
     summary, events = follow(runs, 4.0, 18.0)
     assert summary["follow_losses"] == 0

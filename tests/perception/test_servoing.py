@@ -192,7 +192,7 @@ def test_a_vehicle_follows_another_by_camera(runs):
     assert summary["chase_place_error_m"] < 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_vehicle_flies_through_a_window_that_it_has_not_known(runs):
     world = runs / "house.world"
     world.write_text(wall_with_a_window(6.0, 1.2, 2.2, 1.4, 1.2))

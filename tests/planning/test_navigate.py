@@ -80,7 +80,7 @@ def test_the_table_counts_what_was_untouched_at_the_goal():
     assert "touched iris_0 and tree" in str(bad)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_flies_through_a_forest_that_it_has_not_known(tmp_path, runs, capsys):
     path = tmp_path / "forest.world"
     write_world(path, "woods", 2)

@@ -210,6 +210,7 @@ def test_it_goes_on_when_images_come_back():
     assert np.linalg.norm(places[-1] - pilot.goal) < 0.1
 
 
+@pytest.mark.long
 def test_a_flight_that_is_loaded_goes_on_as_it_was(tmp_path):
     saved = {}
 
@@ -251,6 +252,7 @@ def walking(begin, velocity):
     return at, apart
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "begin, velocity, goal",
     [

@@ -49,6 +49,7 @@ def lines(axes):
     return {line.get_label(): line for line in axes.lines}
 
 
+@pytest.mark.long
 def test_every_figure_is_written_and_printed(runs, capsys):
     assert command.main(["plot", "three"]) == 0
     printed = capsys.readouterr().out.split()
@@ -60,6 +61,7 @@ def test_a_flight_ends_with_its_overview(runs):
     assert (runs / "three" / "plots" / "flight.png").stat().st_size > 15_000
 
 
+@pytest.mark.long
 def test_one_vehicle_has_no_separation_and_no_formation(runs, capsys):
     assert command.main(["plot", "mission", "--svg", "--out", str(runs / "out")]) == 0
     names = {Path(path).stem for path in capsys.readouterr().out.split()}
@@ -180,6 +182,7 @@ def test_a_folder_that_is_no_run_is_told(tmp_path, capsys):
     assert "has no scenario.yaml" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n, seconds", [(1, 0.02), (3, 0.1)])
 def test_a_short_run_is_drawn_without_a_warning(tmp_path, monkeypatch, n, seconds):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))

@@ -91,7 +91,7 @@ def test_a_users_script_flies_the_vehicle_and_an_interrupt_ends_the_launch(launc
     assert {"/clock", "/xtdrone/iris_0/cmd", "/iris_0/mavros/setpoint_raw/local"} <= set(topics)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_launch_ends_with_the_simulation(launch):
     """On its way it has what MAVROS has beside its topics."""
     running = launch("n:=2")

@@ -282,7 +282,7 @@ def test_a_marker_becomes_a_pose_and_a_landing_target():
     assert len(targets) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_wrong_options_end_a_node_with_one_line(ros, tmp_path):  # noqa: F811
     for node, words, said in (
         ("markers", ["--marker", "tag36h12:0:0.8"], "did you mean"),

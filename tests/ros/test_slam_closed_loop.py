@@ -20,7 +20,7 @@ from xtdrone_slam import SlamError
 from xtdrone_slam.agents.vision import VisionAgent
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_flight_without_gps_stays_on_its_way(tmp_path):
     t = np.linspace(0.0, 3.0, 31)
     x = 0.4 * (1.0 - np.cos(np.pi * t / 3.0))

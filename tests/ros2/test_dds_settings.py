@@ -56,7 +56,7 @@ def test_it_does_beside_a_network_where_it_would_not_without_the_settings():
     assert done.stdout.split() == ["rt/clock", "1", "0"], done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not fast_dds.installed(), reason=fast_dds.MISSING)
 def test_a_program_on_fast_dds_hears_the_topics(node, tmp_path, monkeypatch):
     for name in ("FASTRTPS", "FASTDDS"):

@@ -48,6 +48,7 @@ def topics():
     return every
 
 
+@pytest.mark.long
 def test_nine_vehicles_are_heard_and_one_is_flown(program, tmp_path):
     """Every reading of every sensor arrives, at 250 Hz for the IMU, while vehicle 3 takes off."""
     with simulated(tmp_path, "--n", N, "--log", "none") as simulation:

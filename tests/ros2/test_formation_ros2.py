@@ -38,6 +38,7 @@ def ended(process):
     return process.returncode, out, err
 
 
+@pytest.mark.long
 def test_a_formation_flight(tmp_path):
     """Formation and director as two processes; the run's report has what was flown."""
     simulation = SimulationProcess(
@@ -76,6 +77,7 @@ def test_a_formation_flight(tmp_path):
     assert summary["messages_sent"] > 100 and summary["messages_lost"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words, line",
     [

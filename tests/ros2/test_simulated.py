@@ -40,7 +40,7 @@ def xtdrone(folder, *options):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_bag_has_every_step_of_an_unpaced_simulation(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     done = xtdrone(
@@ -79,7 +79,7 @@ def test_a_bag_has_every_step_of_an_unpaced_simulation(tmp_path, monkeypatch):
     assert len(times["/iris_1/mavros/state"]) >= 3  # before its first heartbeat, and with each
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_address_of_another_machine_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     done = xtdrone(
@@ -168,7 +168,7 @@ class Beside(CycloneClient):
             self.node.handle()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rotors_turn_as_told_by_pegasus_topics():
     scenario = xd.Scenario(vehicles="iris", gps="rtk", ros2=True, ros2_domain=DOMAIN)
     node = Node(Types(), "/user", DOMAIN)
@@ -245,7 +245,7 @@ def test_ros2_flies_one_vehicle_a_python_class_another_and_commands_a_third():
         node.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options, top", [((), "/uav0"), (("--namespace", "none"), "")], ids=("name", "none")
 )

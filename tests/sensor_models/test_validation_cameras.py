@@ -14,7 +14,7 @@ def board(tmp_path_factory):
     return calibration.checkerboard_world(tmp_path_factory.mktemp("board") / "board.world")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("preset", ["mt9v034", "mt9v034_distorted"])
 def test_opencv_finds_the_intrinsics_that_were_given(board, preset):
     shot = calibration.camera(preset, anti_aliasing=4)
@@ -28,7 +28,7 @@ def test_opencv_finds_the_intrinsics_that_were_given(board, preset):
     assert calibration.straightness(views, shot) <= 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "tags",
     [

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from xtdrone_core import ControlError, XtdroneError
@@ -23,7 +24,8 @@ class Taker:
 
 
 def requests(agent):
-    simulation = SimpleNamespace(rendered=(), agent=agent, t_us=4000, say=print)
+    state = SimpleNamespace(pos=np.zeros((1, 3)))
+    simulation = SimpleNamespace(rendered=(), agent=agent, t_us=4000, say=print, state=state)
     return ControlRequests(simulation, SimpleNamespace())
 
 

@@ -64,7 +64,7 @@ def flight(scenario, tmp_path):
         )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_vehicles_of_two_stacks_and_a_python_class_fly_as_with_one(tmp_path):
     alone = flight(fleet("", "", ""), tmp_path)
     *together, health = flight(fleet("", SECOND, ""), tmp_path)
@@ -160,7 +160,7 @@ def test_what_one_of_them_cannot_do_is_said():
         assert sim.names == ("v0", "v1", "v2")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_stacks_with_a_process_start_and_stop_with_their_vehicles(monkeypatch):
     made = []
     monkeypatch.setattr(second_stack.OwnClock, "made", made)

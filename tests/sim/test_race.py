@@ -133,7 +133,7 @@ def test_body_rates_of_a_plan_keep_to_the_vehicles_parameters(tmp_path):
         plan(slow, body_rate=3.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_race_is_flown_timed_and_compared_with_a_ghost(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     events = []
@@ -179,7 +179,7 @@ def test_way_points_have_no_frame():
     assert not [model.name for model in world_of(scenario).models if "gate" in model.name]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_time_optimal_flight_passes_its_way_points_in_the_planned_time(tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text(

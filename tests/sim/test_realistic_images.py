@@ -214,8 +214,8 @@ def depth_frames(vehicle, realistic, rate="", seed=1, t_us=0):
     return reading.data
 
 
+@pytest.mark.long
 @draws
-@pytest.mark.slow
 def test_depth_has_the_same_bytes_and_images_repeat_with_the_seed():
     plain = depth_frames("iris_depth", False)
     one, two = (depth_frames("iris_depth", True, "rain=50") for _ in range(2))

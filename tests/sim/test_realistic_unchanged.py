@@ -61,8 +61,8 @@ def frames(conditions=None, lens=()):
     return reading.data
 
 
+@pytest.mark.long
 @draws
-@pytest.mark.slow
 @pytest.mark.parametrize("effect", SHOWN)
 def test_depth_and_plain_images_have_the_same_bytes_with_every_effect(effect):
     plain = frames()
@@ -82,8 +82,8 @@ def numbers(scene, drawn):
     return passes.numbers(drawn, scene.mjr_context, 120, 120)
 
 
+@pytest.mark.long
 @draws
-@pytest.mark.slow
 @pytest.mark.parametrize("effect", SHOWN)
 def test_segmentation_is_that_of_the_plain_scene_with_every_effect(effect):
     world = load_world("indoor")

@@ -258,7 +258,7 @@ for topic, kind in (("left/image_raw", Image), ("right/image_raw", Image),
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @draws
 @needs_ros
 def test_node_publishes_a_stereo_pair(ros):  # noqa: F811

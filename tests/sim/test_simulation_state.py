@@ -165,7 +165,7 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize("at_us", [pytest.param(1_000_000, marks=pytest.mark.long), 2_300_000])
 def test_a_vehicle_that_was_reset_flies_as_a_fresh_one(name, at_us):

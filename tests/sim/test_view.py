@@ -217,7 +217,7 @@ def test_a_camera_rises_to_see_a_vehicle_behind_a_pillar(tmp_path, run):
         assert (scene.ray_distances(eye, away / length[:, None], 100.0) > length - 0.3).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".mp4", ".gif"])
 def test_a_film_has_its_images_and_they_move(run, stage, tmp_path, suffix):
     if suffix == ".mp4":

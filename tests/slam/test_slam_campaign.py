@@ -95,7 +95,7 @@ def test_campaign_that_makes_no_sense(data, says):
         plans.parse(data)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_interrupted_campaign_resumes_and_failures_do_not_stop_it(fake, long, tmp_path):
     one = plan(
         fake,
@@ -160,7 +160,7 @@ def benchmark(fake, long, tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ray_does_the_same(benchmark, fake, long, tmp_path):
     pytest.importorskip("ray")
     counted = []
@@ -188,7 +188,7 @@ def test_no_cluster_at_an_address_is_said_at_once(fake, long, tmp_path):
             campaign.execute(plan(fake, long), tmp_path, address=address)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_report_of_a_campaign(benchmark, tmp_path):
     flights = results.load(benchmark)
     text = report.save(tmp_path, "A title & more", flights, "xtdrone slam ...")
@@ -224,7 +224,7 @@ def test_report_of_a_campaign(benchmark, tmp_path):
     assert latex.count(r"\\") == 7 and r"fake\_error0.1" in latex and "±" not in latex
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_compare_puts_benchmarks_side_by_side(benchmark, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     assert command.main(["slam", "compare", str(benchmark), str(benchmark)]) == MISSED

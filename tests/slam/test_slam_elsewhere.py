@@ -157,7 +157,7 @@ def test_folder_of_the_euroc_data_set_is_read(dataset, elsewhere):
     assert read.calibration.imu.accelerometer_random_walk == 3e-3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["klt", "orb"])
 def test_system_runs_on_it(elsewhere, tmp_path, monkeypatch, system):
     statistics = run(system, elsewhere, tmp_path, monkeypatch)
@@ -165,7 +165,7 @@ def test_system_runs_on_it(elsewhere, tmp_path, monkeypatch, system):
     assert statistics["ape_rotation"]["max"] < 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_example_of_an_own_system_runs(dataset, tmp_path, monkeypatch):
     adapter = adapters.load(str(EXAMPLE))
     assert adapter.name == "my_slam" and adapter.parameters == {"features": 400}

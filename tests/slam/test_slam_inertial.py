@@ -173,7 +173,7 @@ def flown(seed, cameras, seconds, landmarks=20):
     return np.array(found), own, made
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("cameras", [2, 1])
 def test_errors_are_as_large_as_the_filter_says(cameras):
     """Normalised squared errors are 1 in the mean of a consistent filter."""

@@ -83,7 +83,7 @@ def test_odometry_bridges_black_pictures():
     assert odometry.state.covariance[3:6, 3:6].diagonal().max() > 0.3**2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_odometry_starts_again_where_the_points_contradict_it():
     """The gyroscope's readings are wrong for a while, beyond what its noise allows."""
     odometry = VisualInertialOdometry(stereo(), Settings())
@@ -99,7 +99,7 @@ def test_odometry_starts_again_where_the_points_contradict_it():
     assert sum(lost for t, lost, _ in begins if t > 0.5) < 30
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["msckf", "msckf_mono"])
 def test_a_system_answers_each_pair_from_its_start_on(tmp_path, system):
     writer = DatasetWriter(tmp_path / "data", stereo())

@@ -38,7 +38,7 @@ def at_rest(folder, rows):
     return Dataset(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "system, rows, left",
     [("voxel_lio", 16, ("map.ply", "map.bt")), ("planar_slam", 1, ("map.pgm", "map.yaml"))],

@@ -64,7 +64,7 @@ def test_failure_of_a_system_is_an_outcome(dataset, tmp_path, code, says):
     assert (tmp_path / "run" / "outcome.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "code, says",
     [

@@ -120,7 +120,7 @@ def test_system_without_its_environment_says_how_to_install(dataset, tmp_path, m
         runner.run(adapter, dataset, tmp_path / "run")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_environment_is_made_kept_and_completed(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_SYSTEMS", str(tmp_path))
     near = adapters.Adapter(

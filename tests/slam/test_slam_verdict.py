@@ -106,7 +106,7 @@ def hall(tmp_path_factory):
     return SimpleNamespace(fake=fake, long=long, benchmark=benchmark)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words, status, word, good",
     [

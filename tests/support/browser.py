@@ -66,12 +66,22 @@ def watched(page) -> list[str]:
     return errors
 
 
-def opened(context, url):
-    """A page of the station that shows the fleet, and the list of its errors."""
+def opened(context, url, most=None):
+    """A page of the station that shows the fleet, and the list of its errors.
+
+    Args:
+        context: Of browser().
+        url: The page's address.
+        most: Most pictures a second, so that drawing leaves the cores to what is tested.
+    """
     page = context.new_page()
     errors = watched(page)
     page.goto(url)
     page.wait_for_selector("body[data-ready]", timeout=60_000)
+    if most:
+        page.evaluate(
+            "(most) => Object.defineProperty(station.pace, 'most', { get: () => most })", most
+        )
     return page, errors
 
 

@@ -73,7 +73,7 @@ def test_a_candidate_that_diverges_later_is_better(flown):
     assert fine < 10.0 and 1e12 < late < early <= 2e12
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "method, extended, generations, axes",
     [("de", False, 600, range(4)), ("scipy", True, 200, range(4)), ("cma", True, 400, [YAW, ROLL])],

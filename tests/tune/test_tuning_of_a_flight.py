@@ -62,6 +62,7 @@ def test_the_record_is_the_stretch_with_sticks(flown):
     assert found.sticks.std(axis=0).min() > 0.1
 
 
+@pytest.mark.long
 def test_the_flight_can_be_tuned_on(flown, tmp_path, capsys):
     assert (
         command.main(

@@ -6,6 +6,7 @@ import browser
 from web_client import Client
 from web_simulation import serving
 
+PICTURES = 8  # a second, at most: the tests read what the page says
 OPTIONS = ("--vehicles", "iris@0,0; iris@3,0; iris@0,3")
 
 
@@ -29,7 +30,7 @@ def context(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(context, station):
     """The pilot's page."""
-    page, errors = browser.opened(context, station.url)
+    page, errors = browser.opened(context, station.url, PICTURES)
     page.evaluate("station.pace.choose('0')")
     yield page
     assert errors == []

@@ -14,7 +14,7 @@ def test_people_and_cars_move_in_a_replay(tmp_path, context):
     flown = recorded_flights.fly(tmp_path / "flown", 9.0, vehicles="iris", world="street")
     actors = load_world("street").actors
     with recorded_flights.replaying(flown) as running:
-        page, errors = browser.opened(context, running.url)
+        page, errors = browser.opened(context, running.url, most=8)
         seen = []
         for t_s in (4.0, 8.0):
             page.evaluate("() => { station.replay.ask('pause'); }")

@@ -272,6 +272,26 @@ def test_own_sdf_is_dropped_and_a_broken_one_refused(empty, server):
     assert plan.scenario.vehicles[0].type.endswith("models/mine/model.sdf")
 
 
+def test_a_vehicle_is_made_of_parts_and_placed(empty, server):
+    """A 10-inch quadrotor; the field has the next name then, so that parts can be changed."""
+    says = "document.getElementById('designsays')"
+    empty.click("#designer summary")
+    empty.fill("#design [name=mass]", "16")
+    empty.click("#makedesign")
+    browser.until(empty, f"{says}.className === 'refusal'", LIMIT_S)
+    assert "thrust to weight" in empty.inner_text("#designsays")
+    empty.fill("#design [name=mass]", "1.6")
+    empty.click("#makedesign")
+    browser.until(empty, f"{says}.textContent.includes(\"'hawk' is the type to place\")", LIMIT_S)
+    assert "Hover at" in empty.inner_text("#designsays")
+    assert empty.input_value("#design [name=name]") == "hawk_2"
+    assert empty.inner_text("#types [aria-checked=true] b") == "hawk"
+    empty.click("#startmap", position={"x": 150, "y": 150})
+    plan = form.read(data(empty))
+    assert plan.scenario.vehicles[0].type.endswith("models/hawk/model.sdf")
+    empty.click("#designer summary")
+
+
 def test_three_vehicles_of_two_types_fly_and_are_stopped(empty, server, context):
     place_three(empty)
     empty.select_option("#o-agent", "square")
@@ -409,7 +429,6 @@ def test_everything_by_the_keyboard_alone(empty, server):
         "startmap",
         "count",
         "typefilter",
-        "drop",
         "choosefiles",
         "o-world",
         "o-agent",
@@ -474,7 +493,7 @@ def test_viewers_look_and_do_not_start(context, server):
     page.evaluate("sessionStorage.clear()")
     page.reload()
     page.wait_for_selector("body[data-ready]")
-    assert "look and not command" in page.inner_text("#role")
+    assert "View only: for commands open the link" in page.inner_text("#role")
     assert page.is_disabled("#start") and page.is_disabled("#saveyaml")
     page.click("#t-runs")
     browser.until(page, "document.querySelector('#runtable tbody tr')")

@@ -103,7 +103,8 @@ def test_axe_finds_nothing_on_the_station(sized, theme):
         sized.evaluate(f"station.panels.show('{panel}')")
         sized.wait_for_timeout(150)
         assert axe.violations(sized) == [], panel
-    sized.evaluate("station.reset()")
+    sized.evaluate("() => { station.reset(); }")  # not awaited: it asks first
+    sized.wait_for_selector("#confirm")
     assert axe.violations(sized) == []
     sized.click("#confirm [value=no]")
 

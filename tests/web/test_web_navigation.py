@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import axe
 import browser
 from web_simulation import serving
 from xtdrone_web.links.order import Order
@@ -46,7 +47,7 @@ def test_who_may_command_gives_goals_and_all_may_look():
 def test_a_click_is_the_next_goal(context, tmp_path):
     options = ("--vehicle", "iris_depth_small", "--world", "hall", "--set", "count=1")
     with serving(tmp_path, *options, command=("fly", "goals")) as running:
-        page, errors = browser.opened(context, running.url)
+        page, errors = browser.opened(context, running.url, most=8)
         page.click("#t-navigation")
         browser.until(page, "document.getElementById('navigationstate').textContent === 'hovering'")
         page.fill("#goalheight", "1.5")
@@ -58,5 +59,6 @@ def test_a_click_is_the_next_goal(context, tmp_path):
         browser.until(
             page, "document.getElementById('navigationstate').textContent.includes('1.5')"
         )
+        assert axe.missing() or axe.violations(page) == []
         page.close()
     assert errors == []

@@ -6,7 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import axe
+import browser
 from race_run import write_run
+from web_simulation import serving
 from xtdrone_core import XtdroneError
 from xtdrone_web.errors import WebError
 from xtdrone_web.panels.panel import Services
@@ -67,3 +70,20 @@ def test_ghosts_by_name_and_the_one_that_was_given(race):
 def test_other_paths_are_refused(race, run):
     with pytest.raises(XtdroneError, match="name of a run"):
         race.ghost({"run": run})
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bool(axe.missing()), reason=axe.missing())
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_axe_finds_nothing_on_a_race(context, tmp_path, size):
+    with serving(tmp_path, "--track", "eight", "--vehicle", "racer") as running:
+        page, errors = browser.opened(context, running.url, most=8)
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        for theme in ("light", "dark"):
+            page.evaluate(f"station.setTheme('{theme}')")
+            page.evaluate("station.panels.show('race')")
+            page.wait_for_timeout(150)
+            assert page.is_visible("#p-race")
+            assert axe.violations(page) == [], theme
+        page.close()
+    assert errors == []

@@ -29,7 +29,7 @@ def answer(page, yes):
 
 
 def test_nothing_is_selected_at_the_start(context, station):
-    page, errors = browser.opened(context, station.url)
+    page, errors = browser.opened(context, station.url, most=8)
     browser.until(page, READY)
     assert page.evaluate("station.chosen") == []
     assert all(page.is_disabled(f"#{name}") for name in ORDERS)

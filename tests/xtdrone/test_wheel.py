@@ -115,8 +115,8 @@ def test_first_hour_of_pip_alone(environment, tmp_path):
         "formation report latest",
         "formation simulate --name simple",
         "vehicle show iris",
-        "mission check square.plan",
-        "fly mission --mission square.plan --vehicle typhoon_h480",
+        "mission check square",
+        "fly mission --mission square --vehicle typhoon_h480",
     ):
         call(xtdrone, *line.split(), folder=tmp_path)
     runs = tmp_path / "runs"

@@ -33,7 +33,7 @@ def run(tmp_path, *lines):
     return {" ".join(words): found for words, *found in json.loads(done.stdout)}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_help_and_lists_need_no_extra(tmp_path):
     lists = [["list", kind] for kind in registry.entries("xtdrone.lists")]
     found = run(tmp_path, ["--version"], ["--help"], ["list"], ["list", "--json"], *lists)

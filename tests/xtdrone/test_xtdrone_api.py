@@ -99,7 +99,7 @@ def test_two_simulations_in_one_process_do_not_know_of_each_other():
     assert [list(parts) for parts in zip(*together, strict=True)] == alone
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_thousand_vehicles_without_links():
     with xd.Simulation(
         xd.Scenario(vehicles="iris*1000", gps="rtk"), agent=HoverAgent(1000, height=2.0)

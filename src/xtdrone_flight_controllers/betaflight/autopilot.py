@@ -80,7 +80,9 @@ class BetaflightMixer:
 
 
 class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
-    """One multirotor with Betaflight. Implements xtdrone_core.contracts.Autopilot.
+    """One multirotor with Betaflight.
+
+    Implements xtdrone_core.contracts.Autopilot.
 
     The embedded flight stack estimates, navigates, holds positions and attitudes, and has the
     MAVLink links. Its body rates and thrust go to Betaflight as sticks in ACRO. Betaflight controls

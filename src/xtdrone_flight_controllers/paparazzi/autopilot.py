@@ -33,7 +33,9 @@ _WAIT_S = 0.1
 
 
 class PaparazziAutopilot(OwnState):
-    """N multirotors with Paparazzi. Implements xtdrone_core.contracts.Autopilot.
+    """N multirotors with Paparazzi.
+
+    Implements xtdrone_core.contracts.Autopilot.
 
     Readings go out as HITL_IMU, HITL_GPS and HITL_AIR_DATA, the rotors' commands come as
     MOTOR_MIXING, all over one serial device for each. Paparazzi has the clock of its hardware: the

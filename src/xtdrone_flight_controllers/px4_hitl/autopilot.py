@@ -28,7 +28,9 @@ _log = logging.getLogger(__name__)
 
 
 class Px4HitlAutopilot(Px4Fleet):
-    """N flight controllers with PX4 in HITL mode. Implements xtdrone_core.contracts.Autopilot.
+    """N flight controllers with PX4 in HITL mode.
+
+    Implements xtdrone_core.contracts.Autopilot.
 
     PX4 has the clock of its hardware, and does not wait: the simulation keeps to real time,
     whatever speed the scenario has.

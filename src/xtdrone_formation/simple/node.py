@@ -128,6 +128,7 @@ class Requests:
         """
         self._simulator, self._names, self._folder = simulator, names, folder
         self._add_event = add_event
+        self._places = simulator.pos.tolist()  # where the vehicles stand at the start
         self.paused = self.stopped = False
 
     def handle(self, op: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -145,6 +146,8 @@ class Requests:
                 "vehicles": self._names,
                 "folder": str(self._folder),
             }
+        if op == "places":
+            return {"t_us": t_us, "places": self._places}
         if op == "event":
             self._add_event(t_us, str(request["event"]), dict(request.get("values", {})))
         elif op in ("pause", "resume"):
@@ -154,7 +157,7 @@ class Requests:
         else:
             raise ControlError(
                 f"unknown request '{op}': the simple simulator knows event, pause, "
-                "resume, status, stop"
+                "places, resume, status, stop"
             )
         return {"t_us": t_us}
 

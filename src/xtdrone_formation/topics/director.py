@@ -17,6 +17,7 @@ from ..director import Director
 from ..settling import accuracy_warning
 from .fleet import EventLog, RosFleet, end_simulation, run_agent
 from .ros import Ros
+from .start_grid import places
 
 _DIAGONAL_KNOWN = 2  # COVARIANCE_TYPE of a NavSatFix
 
@@ -57,9 +58,11 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
         args.formations,
         send_command,
         hold=args.hold,
+        survey_time=args.survey_time,
         on_event=log,
         **asdict(options.shape_of(args)),
     )
+    director.survey.grid = places(args, log, names)
     _check_accuracy(ros, names[0], director.slots)
     ros.listen(
         "/xtdrone/formation_pattern",

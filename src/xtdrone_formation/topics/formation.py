@@ -10,6 +10,7 @@ from ..service import FormationService
 from .fleet import EventLog, RosFleet
 from .leader import LeaderTopics
 from .ros import Ros
+from .start_grid import places
 
 
 def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
@@ -43,7 +44,9 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
         args.topology,
         on_event,
         fleet.require_followers,
+        args.survey_time,
     )
+    service.survey.grid = places(args, log, names)
     topics = LeaderTopics(fleet, service)
     threading.Thread(target=assignment.load, daemon=True).start()  # the fleet has yet to take off
     for t_us, estimates in fleet.periods():

@@ -22,7 +22,11 @@ def register(actions: Subparsers) -> None:
     parser.add_argument("data", metavar="DIR", nargs="+", help="data sets of the same classes")
     parser.add_argument("--out", metavar="FILE", required=True, help="NAME.onnx")
     parser.add_argument(
-        "--minutes", type=float, default=10.0, metavar="N", help="of processor time [10]"
+        "--minutes", type=float, default=10.0, metavar="N",
+        help="of processor time; by a graphics card, of time [10]",
+    )  # fmt: skip
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="what computes: cpu or cuda [cpu]"
     )
     parser.add_argument(
         "--begin", metavar="FILE", help="NAME.onnx of an earlier training, which goes on"
@@ -59,13 +63,17 @@ def _run(args: argparse.Namespace) -> int:
         args.seed,
         (int(width), int(height)),
         begin,
+        args.device,
     )
     with tqdm(total=round(seconds), desc="training", unit="s", disable=None) as bar:
 
         def watch(step: Step) -> None:
             bar.update(min(round(step.seconds), round(seconds)) - bar.n)
-            bar.set_postfix_str(f"{step.images} crops, loss {step.loss:.2f}")
+            held = "" if step.held_out is None else f", held out {step.held_out:.2f}"
+            bar.set_postfix_str(f"{step.images} crops, loss {step.loss:.2f}{held}", refresh=False)
 
         step = train(plan, out, watch)
-    print(f"{out}: {step.images} crops in {step.seconds:.0f} s of processor time")
+    of = "processor time" if args.device == "cpu" else "a graphics card"
+    held = "" if step.held_out is None else f", loss on the validation split {step.held_out:.3f}"
+    print(f"{out}: {step.images} crops in {step.seconds:.0f} s of {of}, loss {step.loss:.3f}{held}")
     return 0

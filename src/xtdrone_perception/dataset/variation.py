@@ -1,8 +1,7 @@
 """Random scenes: people, cars and vehicles at random places, in other looks and light."""
 
-import colorsys
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -17,6 +16,7 @@ from xtdrone_sim.vehicles.sdf_file import parse_text
 from xtdrone_sim.vehicles.shapes import Shape
 from xtdrone_sim.world import Light, World, load_world
 
+from .clutter import SCRIPTS, clutter, random_colour
 from .options import FIGURES, VEHICLE, Options
 from .places import Places
 
@@ -30,14 +30,7 @@ _SPEED = {"person": 1.4, "car": 6.0}  # of those that move [m/s]
 _KEPT = 0.7  # chance that an actor of the world stays
 _MOVING = 0.6  # chance that one that is added moves
 _TALL = (0.88, 1.12)  # sizes of people, of the model's
-_CLUTTER = 16  # most things that are nothing
-_HEAPED = 0.6  # chance that one is several forms on each other
-_PARTS = 4  # most of them
-_HIGHEST = 6.0  # of a heap [m]
-_TEXTURED = 0.25  # chance that a form has a texture
 _AS_IS = 0.3  # chance that a surface looks as in its file
-_SCRIPTS = ("Grass", "Road", "Residential", "Bricks", "PaintedWall", "WoodFloor", "WoodPallet",
-            "CeilingTiled")  # fmt: skip
 _LATEST_S = 600.0  # simulated time up to which a scene may be seen
 _PAINT = "paint"  # begin of the names of visuals in an actor's own colour
 _LOOSE = 0.8  # of the colours of an actor, how far they may go from the model's
@@ -95,7 +88,7 @@ def setting(options: Options, rng: np.random.Generator) -> Setting:
     if options.randomise:
         actors = [replace(actor, limbs=_dressed(actor, rng)) for actor in actors]
         world = _redecorated(world, rng)
-        world = replace(world, shapes=(*world.shapes, *_clutter(places, rng)))
+        world = replace(world, shapes=(*world.shapes, *clutter(places, rng)))
     subjects = [Subject(actor.name, actor.figure) for actor in actors]
     subjects += [Subject(spec.name, VEHICLE) for spec in specs]
     return Setting(
@@ -194,19 +187,12 @@ def _fleet(
     return specs, models, vel
 
 
-def _colour(rng: np.random.Generator) -> tuple[float, float, float]:
-    """A random colour, as often pale or dark as bright."""
-    return colorsys.hsv_to_rgb(
-        float(rng.random()), float(rng.random() ** 1.3), float(rng.uniform(0.06, 1.0))
-    )
-
-
 def _mixed(
     colour: Sequence[float], rng: np.random.Generator, loose: float
 ) -> tuple[float, float, float, float]:
     share = loose * rng.random()
     red, green, blue = (
-        (1.0 - share) * old + share * new for old, new in zip(colour[:3], _colour(rng))
+        (1.0 - share) * old + share * new for old, new in zip(colour[:3], random_colour(rng))
     )
     return red, green, blue, colour[3]
 
@@ -220,7 +206,7 @@ def _dressed(actor: Actor, rng: np.random.Generator) -> tuple[Limb, ...]:
         old = shape.look.colour
         painted = shape.name.rpartition("::")[2].startswith(_PAINT)
         if old not in colours:
-            colours[old] = (*_colour(rng), old[3]) if painted else _mixed(old, rng, _LOOSE)
+            colours[old] = (*random_colour(rng), old[3]) if painted else _mixed(old, rng, _LOOSE)
         return replace(
             shape,
             look=replace(shape.look, colour=colours[old], given=True),
@@ -240,7 +226,7 @@ def _scaled(pose: Pose, scale: float) -> Pose:
 
 def _redecorated(world: World, rng: np.random.Generator) -> World:
     """The world with other textures and colours of what stands in it, and other light."""
-    scripts = [f"Gazebo/{name}" for name in _SCRIPTS]
+    scripts = [f"Gazebo/{name}" for name in SCRIPTS]
     looks: dict[Look, Look] = {}
 
     def redecorate(look: Look) -> Look:
@@ -284,49 +270,3 @@ def _relit(light: Light, rng: np.random.Generator) -> Light:
         ),
         diffuse=(strength, strength * (0.5 + 0.5 * warm), strength * warm),
     )
-
-
-def _clutter(places: Places, rng: np.random.Generator) -> list[Shape]:
-    """Things of random forms and colours, as large as what is looked for but nothing of it."""
-    shapes = []
-    for k in range(int(rng.integers(0, _CLUTTER + 1))):
-        place = places.ground(rng, 0.4)
-        if place is not None:
-            shapes += _heap(f"clutter_{k}", place, rng)
-    return shapes
-
-
-def _heap(name: str, place: np.ndarray, rng: np.random.Generator) -> list[Shape]:
-    """One form, or several on each other: as trees, furniture and stacks of goods are."""
-    forms: dict[str, Callable[[], tuple[tuple, float]]] = {
-        "box": lambda: _sides(rng.uniform(0.2, 2.5, 3)),
-        "cylinder": lambda: _cylinder(rng.uniform(0.05, 0.6), rng.uniform(0.3, 3.0)),
-        "sphere": lambda: _ball(rng.uniform(0.1, 0.8)),
-    }
-    parts = int(rng.integers(2, _PARTS + 1)) if rng.random() < _HEAPED else 1
-    shapes, (x, y, base), top = [], place.tolist(), 0.0
-    for part in range(parts):
-        kind = str(rng.choice(list(forms)))
-        size, half = forms[kind]()
-        if part and top + 2.0 * half > _HIGHEST:
-            continue
-        aside, yaw = rng.normal(0.0, 0.15, 2) * (part > 0), float(rng.uniform(-math.pi, math.pi))
-        pose = Pose.of(x + aside[0], y + aside[1], base + top + half, 0.0, 0.0, yaw)
-        top += 2.0 * half * float(rng.uniform(0.5, 1.0))
-        textured = rng.random() < _TEXTURED
-        script = f"Gazebo/{_SCRIPTS[int(rng.integers(len(_SCRIPTS)))]}" if textured else ""
-        look = Look(colour=(*_colour(rng), 1.0), script=script, given=True)
-        shapes.append(Shape(f"{name}_{part}", kind, size, pose, False, look))
-    return shapes
-
-
-def _sides(sides: np.ndarray) -> tuple[tuple, float]:
-    return tuple(sides.tolist()), 0.5 * float(sides[2])
-
-
-def _cylinder(radius: float, length: float) -> tuple[tuple, float]:
-    return (float(radius), float(length)), 0.5 * float(length)
-
-
-def _ball(radius: float) -> tuple[tuple, float]:
-    return (float(radius),), float(radius)

@@ -34,6 +34,10 @@ class _Graph:
         self.weights.append(numpy_helper.from_array(values, name))
         return name
 
+    def weight(self, values: np.ndarray) -> str:
+        """Numbers of 16 bits, half the size of the file; they are widened as it is loaded."""
+        return self.add("Cast", self.constant(values.astype(np.float16)), to=TensorProto.FLOAT)
+
     def add(self, kind: str, *inputs: str, **attributes: Any) -> str:  # of ONNX
         name = f"x{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
@@ -48,7 +52,8 @@ class _Graph:
         side = weight.shape[2]
         if module not in self._of_module:  # both images have the same weights
             self._of_module[module] = [
-                self.constant(part.detach().numpy()) for part in (weight, bias)
+                self.weight(weight.detach().numpy()),
+                self.constant(bias.detach().numpy()),
             ]
         return self.add(
             "Conv",

@@ -7,8 +7,8 @@ from torch import nn
 
 STRIDE = 8  # pixels of a cell
 COARSEST = 32  # sides of an image are multiples of this [pixels]
-_WIDTHS = (16, 24, 48, 80, 96)  # channels at strides 2, 4, 8, 16, 32
-_DEPTHS = (0, 1, 2, 2, 1)  # residual blocks there
+_WIDTHS = (16, 24, 48, 96, 128)  # channels at strides 2, 4, 8, 16, 32
+_DEPTHS = (0, 1, 2, 3, 2)  # residual blocks there
 _NECK = 48  # channels of the cells
 _RARE = -4.0  # logit of a class at the beginning: nothing is there
 _WIDE = 1.0  # logarithm of the reach of a box at the beginning, in cells
@@ -110,7 +110,7 @@ def _doubled(x: torch.Tensor) -> torch.Tensor:
 def boxes_of(reaches: torch.Tensor) -> torch.Tensor:
     """Boxes (B, 4, H, W) left, top, right, bottom [pixels] of the map of reaches."""
     rows, columns = reaches.shape[2:]
-    y = (torch.arange(rows, dtype=torch.float32) + 0.5)[:, None].expand(rows, columns)
-    x = (torch.arange(columns, dtype=torch.float32) + 0.5)[None, :].expand(rows, columns)
+    y = (torch.arange(rows, device=reaches.device) + 0.5)[:, None].expand(rows, columns)
+    x = (torch.arange(columns, device=reaches.device) + 0.5)[None, :].expand(rows, columns)
     left, top, right, bottom = reaches.clamp(-4.0, 5.0).exp().unbind(1)
     return STRIDE * torch.stack([x - left, y - top, x + right, y + bottom], dim=1)

@@ -37,12 +37,16 @@ def read_network(path: Path, classes: tuple[str, ...], images: torch.Tensor) -> 
             f"{', '.join(classes)}: they have to be the same"
         )
     given = {each.name: each for each in model.graph.initializer}
+    given |= {each.output[0]: given[each.input[0]] for each in model.graph.node
+              if each.op_type == "Cast" and each.input[0] in given}  # fmt: skip
     rows, seen = [], set()
     for node in model.graph.node:
         # The last ones, which make boxes of reaches, have no bias; the second image has the same.
         if node.op_type == "Conv" and len(node.input) == 3 and node.input[1] not in seen:
             seen.add(node.input[1])
-            rows.append([numpy_helper.to_array(given[name]) for name in node.input[1:]])
+            rows.append(
+                [numpy_helper.to_array(given[name]).astype(np.float32) for name in node.input[1:]]
+            )
     layers = list(_layers(network))
     shapes = [tuple(_convolution(layer).weight.shape) for layer in layers]
     if [weight.shape for weight, _ in rows] != shapes:

@@ -1,13 +1,18 @@
-"""Crops of a data set's images to train on: scaled, mirrored, of other exposure."""
+"""Crops of a data set's images to train on, scaled and mirrored, on processor or card."""
 
 import json
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch.nn import functional
 
 from ..dataset.options import Options
-from ..errors import PerceptionError
 from .network import STRIDE
 
 _SCALES = (0.4, 1.7)  # of a crop to the image
@@ -15,7 +20,7 @@ _CUT = 0.3  # a box of which less is in the crop is ignored
 _SMALLEST = 10.0  # longer side of boxes that count, in the crop [pixels]
 _VISIBLE = 0.35  # share that shows of boxes that count
 _FOCUSED = 0.75  # share of crops that have something in them, if the image has
-_ROOM = 6 << 30  # of images that are kept in memory [bytes]
+ROOM = 6 << 30  # of images that are kept in memory [bytes]
 _NEAR = 0.6  # radius of the cells that answer for a box, of a cell
 
 
@@ -28,22 +33,8 @@ class Picture(NamedTuple):
     counts: np.ndarray  # (N,) bool, whether it is to be found; others are ignored
 
 
-class Sample(NamedTuple):
-    """A crop and what the network shall say of it."""
-
-    image: np.ndarray  # (3, H, W) uint8
-    heat: np.ndarray  # (C, h, w) float32, 1 in the middle of a box and less around
-    boxes: np.ndarray  # (4, h, w) float32 [pixels] of the cells that answer for a box
-    inside: np.ndarray  # (h, w) bool, those cells
-    ignored: np.ndarray  # (h, w) bool, cells of which nothing is said
-
-
 def read_split(folder: Path, options: Options, split: str) -> list[Picture]:
-    """The images of a split.
-
-    Raises:
-        PerceptionError: It has none.
-    """
+    """The images of a split, none if it is empty."""
     pictures = []
     for path in sorted((folder / "scenes").glob("*.json")):
         record = json.loads(path.read_text())
@@ -63,148 +54,210 @@ def read_split(folder: Path, options: Options, split: str) -> list[Picture]:
                     np.array([label["visible"] >= _VISIBLE for label in labels], dtype=bool),
                 )
             )
-    if not pictures:
-        raise PerceptionError(
-            f"data set '{folder}' has no images for '{split}': make it with more --images or other "
-            "--shares"
-        )
     return pictures
 
 
 class Images:
     """The pixels of images, which stay in memory once they are read, as far as there is room."""
 
-    def __init__(self, room: int = _ROOM) -> None:
-        """Keeps at most `room` bytes."""
-        self._room, self._kept = room, dict[Path, np.ndarray]()
+    def __init__(self, room: int = ROOM, device: str = "cpu") -> None:
+        """Keeps at most `room` bytes on a device."""
+        self._room, self._device = room, device
+        self._kept = dict[Path, torch.Tensor]()
 
-    def __call__(self, path: Path) -> np.ndarray:
-        """The image (H, W, 3) uint8 of a file."""
+    def __call__(self, path: Path) -> torch.Tensor:
+        """The image (3, H, W) uint8 of a file."""
         from PIL import Image
 
         if path in self._kept:
             return self._kept[path]
         with Image.open(path) as opened:
-            pixels = np.asarray(opened.convert("RGB"))
+            pixels = np.asarray(opened.convert("RGB")).transpose(2, 0, 1)
+        image = torch.from_numpy(np.ascontiguousarray(pixels)).to(self._device)
         if pixels.nbytes <= self._room:
             self._room -= pixels.nbytes
-            self._kept[path] = pixels
-        return pixels
+            self._kept[path] = image
+        return image
+
+    def read(self, paths: Sequence[Path]) -> None:
+        """Reads images ahead, on all cores."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(self, paths))
 
 
-def crop(
-    picture: Picture,
-    image: np.ndarray,
-    classes: int,
-    size: tuple[int, int],
-    rng: np.random.Generator,
-) -> Sample:
-    """A random crop.
+class Targets(NamedTuple):
+    """What the network shall say of crops."""
 
-    Args:
-        picture: From where.
-        image: Its pixels (H, W, 3) uint8.
-        classes: Number of classes.
-        size: Width and height of the crop [pixels].
-        rng: For all that is random.
-    """
-    scale = float(np.exp(rng.uniform(*np.log(_SCALES))))
-    wanted = size[0] / scale, size[1] / scale
-    left, top = _corner(picture, (image.shape[1], image.shape[0]), wanted, rng)
-    pixels = _exposed(_cut(image, (left, top, left + wanted[0], top + wanted[1]), size), rng)
-    boxes = (picture.boxes - np.array([left, top, left, top])) * scale
-    if rng.random() < 0.5:
-        pixels = pixels[:, ::-1]
-        boxes = boxes[:, [2, 1, 0, 3]] * (-1, 1, -1, 1) + (size[0], 0, size[0], 0)
-    return Sample(
-        np.ascontiguousarray(pixels.transpose(2, 0, 1)),
-        *targets(boxes, picture.classes, picture.counts, classes, size),
-    )
+    heat: torch.Tensor  # (B, C, h, w) float32, 1 in the middle of a box and less around
+    boxes: torch.Tensor  # (B, 4, h, w) float32 [pixels] of the cells that answer for a box
+    inside: torch.Tensor  # (B, h, w) bool, those cells
+    ignored: torch.Tensor  # (B, h, w) bool, cells of which nothing is said
+
+
+class Boxes(NamedTuple):
+    """The boxes of pictures, M places each."""
+
+    boxes: torch.Tensor  # (B, M, 4) left, top, right, bottom [pixels]
+    classes: torch.Tensor  # (B, M) int
+    counts: torch.Tensor  # (B, M) bool, whether it is to be found
+    exists: torch.Tensor  # (B, M) bool, whether there is one
+
+    def of(self, rows: torch.Tensor) -> "Boxes":
+        """Those of some pictures."""
+        return Boxes(*(each[rows] for each in self))
+
+
+class Crops:
+    """Draws random crops of pictures."""
+
+    def __init__(
+        self,
+        pictures: Sequence[Picture],
+        classes: int,
+        size: tuple[int, int],
+        seed: int,
+        images: Images,
+        device: str = "cpu",
+    ) -> None:
+        """Is for crops of a width and height [pixels], on a device.
+
+        Args:
+            pictures: From where.
+            classes: Number of classes.
+            size: Width and height.
+            seed: Of all that is random.
+            images: The pixels, on the same device.
+            device: Of PyTorch.
+        """
+        self._pictures, self._classes, self._size = pictures, classes, size
+        self._images, self._device = images, device
+        self._random = torch.Generator(device).manual_seed(seed)
+        self._boxes = packed(pictures, device)
+
+    def draw(self, count: int) -> tuple[torch.Tensor, Targets]:
+        """Crops (count, 3, H, W) float32, 0 to 255, and what the network shall say of them."""
+        rows = torch.randint(
+            len(self._pictures), (count,), generator=self._random, device=self._device
+        )
+        images = [self._images(self._pictures[row].path) for row in rows.tolist()]
+        sides = torch.tensor([(each.shape[2], each.shape[1]) for each in images]).to(self._device)
+        boxes = self._boxes.of(rows)
+        size = torch.tensor(self._size, device=self._device, dtype=torch.float32)
+        scale = math.log(_SCALES[0]) + self._even(count, 1) * math.log(_SCALES[1] / _SCALES[0])
+        scale = scale.exp()
+        corner = self._corner(boxes, sides.float(), size / scale)
+        mirrored = self._even(count) < 0.5
+        pixels = _cut(_stacked(images), corner, size / scale, self._size, mirrored)
+        moved = (boxes.boxes - torch.cat([corner, corner], 1)[:, None]) * scale[:, :, None]
+        flipped = torch.stack(
+            [size[0] - moved[..., 2], moved[..., 1], size[0] - moved[..., 0], moved[..., 3]], -1
+        )
+        moved = torch.where(mirrored[:, None, None], flipped, moved)
+        return pixels, targets(boxes._replace(boxes=moved), self._classes, self._size)
+
+    def _corner(self, boxes: Boxes, sides: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        """Where crops begin (B, 2): often so that something is in them."""
+        count = len(sides)
+        low, high = (sides - wanted).clamp(max=0.0), (sides - wanted).clamp(min=0.0)
+        number = boxes.exists.sum(1)
+        chosen = (self._even(count) * number).long().clamp(max=boxes.exists.shape[1] - 1)
+        box = boxes.boxes[torch.arange(count, device=self._device), chosen]
+        middle = 0.5 * (box[:, :2] + box[:, 2:])
+        focused = middle - wanted * (0.15 + 0.7 * self._even(count, 2))
+        anywhere = low + (high - low) * self._even(count, 2)
+        focus = (number > 0) & (self._even(count) < _FOCUSED)
+        return torch.where(focus[:, None], torch.clamp(focused, low, high), anywhere)
+
+    def _even(self, *shape: int) -> torch.Tensor:
+        return torch.rand(shape, generator=self._random, device=self._device)
+
+
+def packed(pictures: Sequence[Picture], device: str) -> Boxes:
+    """The boxes of pictures on a device."""
+    most = max(1, *(len(each.boxes) for each in pictures))
+    boxes = np.zeros((len(pictures), most, 4), dtype=np.float32)
+    classes = np.zeros((len(pictures), most), dtype=np.int64)
+    counts, exists = (np.zeros((len(pictures), most), dtype=bool) for _ in range(2))
+    for k, each in enumerate(pictures):
+        number = len(each.boxes)
+        boxes[k, :number], classes[k, :number] = each.boxes, each.classes
+        counts[k, :number], exists[k, :number] = each.counts, True
+    return Boxes(*(torch.from_numpy(x).to(device) for x in (boxes, classes, counts, exists)))
+
+
+def _stacked(images: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Images as one tensor (B, 3, H, W) float32; smaller ones have black to the right and below."""
+    height, width = (max(each.shape[side] for each in images) for side in (1, 2))
+    whole = [functional.pad(each, (0, width - each.shape[2], 0, height - each.shape[1]))
+             if each.shape[1:] != (height, width) else each for each in images]  # fmt: skip
+    return torch.stack(whole).float()
 
 
 def _cut(
-    image: np.ndarray, box: tuple[float, float, float, float], size: tuple[int, int]
-) -> np.ndarray:
-    """The part (H, W, 3) of an image within a box, scaled; black where the image has no pixels."""
-    from PIL import Image
-
-    height, width = image.shape[:2]
-    scale = size[0] / (box[2] - box[0]), size[1] / (box[3] - box[1])
-    inner = max(box[0], 0.0), max(box[1], 0.0), min(box[2], width), min(box[3], height)
-    left, top = round((inner[0] - box[0]) * scale[0]), round((inner[1] - box[1]) * scale[1])
-    right, bottom = round((inner[2] - box[0]) * scale[0]), round((inner[3] - box[1]) * scale[1])
-    canvas = np.zeros((size[1], size[0], 3), dtype=np.uint8)
-    canvas[top:bottom, left:right] = np.asarray(
-        Image.fromarray(image).resize(
-            (right - left, bottom - top), Image.Resampling.BILINEAR, box=inner
-        )
-    )
-    return canvas
-
-
-def _exposed(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The crop with another gamma."""
-    gamma = float(np.exp(rng.normal(0.0, 0.25)))
-    levels = (255.0 * np.linspace(0.0, 1.0, 256) ** gamma + 0.5).astype(np.uint8)
-    return levels[pixels]
-
-
-def _corner(
-    picture: Picture, image: tuple[int, int], size: tuple[float, float], rng: np.random.Generator
-) -> tuple[float, float]:
-    """Where a crop begins: often so that something is in it."""
-    low = np.minimum(np.zeros(2), np.array(image) - size)
-    high = np.maximum(np.zeros(2), np.array(image) - size)
-    if len(picture.boxes) and rng.random() < _FOCUSED:
-        box = picture.boxes[int(rng.integers(len(picture.boxes)))]
-        middle = 0.5 * (box[:2] + box[2:])
-        corner = middle - np.array(size) * rng.uniform(0.15, 0.85, 2)
-        corner = np.clip(corner, low, high)
-    else:
-        corner = rng.uniform(low, high)
-    return float(corner[0]), float(corner[1])
-
-
-def targets(
-    boxes: np.ndarray, classes: np.ndarray, counts: np.ndarray, number: int, size: tuple[int, int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What the network shall say, see Sample.
+    images: torch.Tensor,
+    corner: torch.Tensor,
+    wanted: torch.Tensor,
+    size: tuple[int, int],
+    mirrored: torch.Tensor,
+) -> torch.Tensor:
+    """Parts (B, 3, H, W) of images, scaled; black where an image has no pixels.
 
     Args:
-        boxes: (N, 4) in the crop [pixels], also beyond its edges.
-        classes, counts: Of the boxes.
-        number: Of classes.
-        size: Width and height of the crop.
+        images: (B, 3, ...).
+        corner: (B, 2) left and top of the parts.
+        wanted: (B, 2) width and height of the parts.
+        size: Width and height that they get.
+        mirrored: (B,) which are mirrored.
     """
+    device = images.device
+    # Four samples to a pixel, so that fine patterns do not become others when they are scaled.
+    u, v = ((torch.arange(2 * side, device=device) + 0.5) / (2 * side) for side in size)
+    u = torch.where(mirrored[:, None], 1.0 - u, u)
+    x = (corner[:, :1] + u * wanted[:, :1]) * (2.0 / images.shape[3]) - 1.0
+    y = (corner[:, 1:] + v * wanted[:, 1:]) * (2.0 / images.shape[2]) - 1.0
+    shape = (len(images), 2 * size[1], 2 * size[0])
+    grid = torch.stack([x[:, None, :].expand(shape), y[:, :, None].expand(shape)], dim=-1)
+    return functional.avg_pool2d(functional.grid_sample(images, grid, align_corners=False), 2)
+
+
+def targets(given: Boxes, classes: int, size: tuple[int, int]) -> Targets:
+    """What the network shall say.
+
+    Args:
+        given: In the crops [pixels], also beyond their edges.
+        classes: Number of classes.
+        size: Width and height of the crops.
+    """
+    device = given.boxes.device
     columns, rows = size[0] // STRIDE, size[1] // STRIDE
-    heat = np.zeros((number, rows, columns), dtype=np.float32)
-    reach = np.zeros((4, rows, columns), dtype=np.float32)
-    inside = np.zeros((rows, columns), dtype=bool)
-    ignored = np.zeros((rows, columns), dtype=bool)
-    y, x = np.mgrid[:rows, :columns] + 0.5
-    area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-    cut = np.clip(boxes, 0.0, np.array([size[0], size[1]] * 2))
-    sides = np.maximum(cut[:, 2:] - cut[:, :2], 0.0)
-    for k in np.argsort(-area):  # the smallest last: it stands in front
-        if sides[k].min() <= 1.0:
-            continue
-        left, top, right, bottom = cut[k] / STRIDE
-        found = counts[k] and sides[k].max() >= _SMALLEST and np.prod(sides[k]) > _CUT * area[k]
-        if not found:
-            ignored |= (x > left - 0.5) & (x < right + 0.5) & (y > top - 0.5) & (y < bottom + 0.5)
-            continue
-        middle_x, middle_y = 0.5 * (left + right), 0.5 * (top + bottom)
-        spread_x, spread_y = (max(0.12 * side, 0.35) for side in sides[k] / STRIDE)
-        away_x, away_y = (x - middle_x) / spread_x, (y - middle_y) / spread_y
-        np.maximum(heat[classes[k]], np.exp(-0.5 * (away_x**2 + away_y**2)), out=heat[classes[k]])
-        own = (np.abs(x - middle_x) <= _NEAR + 0.5 * spread_x - 0.1) & (
-            np.abs(y - middle_y) <= _NEAR + 0.5 * spread_y - 0.1
-        )
-        at = int(min(middle_y, rows - 1e-3)), int(min(middle_x, columns - 1e-3))
-        own[at] = True
-        heat[classes[k]][at] = 1.0
-        inside |= own
-        ignored &= ~own
-        for j in range(4):
-            reach[j][own] = cut[k, j]
-    return heat, reach, inside, ignored
+    x = (torch.arange(columns, device=device) + 0.5)[None, None, None, :]
+    y = (torch.arange(rows, device=device) + 0.5)[None, None, :, None]
+    area = (given.boxes[..., 2:] - given.boxes[..., :2]).prod(-1)
+    edges = torch.tensor([size[0], size[1]] * 2, device=device, dtype=torch.float32)
+    cut = torch.minimum(given.boxes.clamp(min=0.0), edges)
+    sides = (cut[..., 2:] - cut[..., :2]).clamp(min=0.0)
+    valid = given.exists & (sides.amin(-1) > 1.0)
+    found = valid & given.counts & (sides.amax(-1) >= _SMALLEST) & (sides.prod(-1) > _CUT * area)
+    left, top, right, bottom = (each[..., None, None] for each in (cut / STRIDE).unbind(-1))
+    hidden = (x > left - 0.5) & (x < right + 0.5) & (y > top - 0.5) & (y < bottom + 0.5)
+    ignored = (hidden & (valid & ~found)[..., None, None]).any(1)
+    spread_x, spread_y = (
+        (0.12 * side / STRIDE).clamp(min=0.35)[..., None, None] for side in sides.unbind(-1)
+    )
+    away_x, away_y = x - 0.5 * (left + right), y - 0.5 * (top + bottom)
+    near = torch.exp(-0.5 * ((away_x / spread_x) ** 2 + (away_y / spread_y) ** 2))
+    middle = (x - 0.5 == (0.5 * (left + right)).clamp(max=columns - 1e-3).floor()) & (
+        y - 0.5 == (0.5 * (top + bottom)).clamp(max=rows - 1e-3).floor()
+    )
+    near = torch.where(middle, 1.0, near) * found[..., None, None]
+    of_class = functional.one_hot(given.classes, classes).bool()[..., None, None]
+    heat = torch.stack([(near * of_class[:, :, k]).amax(1) for k in range(classes)], dim=1)
+    own = (away_x.abs() <= _NEAR + 0.5 * spread_x - 0.1) & (
+        away_y.abs() <= _NEAR + 0.5 * spread_y - 0.1
+    )
+    own = (own | middle) & found[..., None, None]
+    inside = own.any(1)
+    # Of boxes that share a cell, the smallest stands in front.
+    front = torch.where(own, area[..., None, None], torch.inf).argmin(1)
+    boxes = cut[torch.arange(len(cut), device=device)[:, None, None], front].permute(0, 3, 1, 2)
+    return Targets(heat, boxes, inside, ignored & ~inside)

@@ -43,6 +43,7 @@ class ControlRequests:
             ControlError: There is no room for images.
         """
         self._simulation = simulation
+        self._places = simulation.state.pos.tolist()  # where the vehicles stand at the start
         self._late = False  # a late bridge has been reported
         self.handlers: dict[str, Handler] = {
             "disturb": self._disturb,
@@ -53,6 +54,7 @@ class ControlRequests:
             "load": self._load,
             "navigation": self._navigation,
             "pause": self._pause,
+            "places": lambda request: {"places": self._places},
             "race": self._race,
             "reset": self._reset,
             "resume": self._resume,

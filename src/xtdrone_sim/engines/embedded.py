@@ -64,7 +64,9 @@ _NO_CONTACTS = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3))
 
 
 class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
-    """Simulates and renders a fleet with MuJoCo; implements xtdrone_core.contracts.Engine.
+    """Simulates and renders a fleet with MuJoCo.
+
+    Implements xtdrone_core.contracts.Engine.
 
     Attributes:
         state: The fleet's true state, overwritten at every step.

@@ -146,7 +146,7 @@ def test_return_climbs_comes_home_and_loiters(aloft):
     assert np.hypot(*(f.pos - home)[:2]) < 1.2 * RADIUS and 40.0 < f.pos[2] < 50.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_return_lands_as_the_mission_does(aloft):
     f = aloft()
     f.autopilot.missions.replace(0, MISSION, PLAN.items[MISSION])
@@ -166,7 +166,7 @@ def blind(f):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "before, below_20_m, words",
     [

@@ -12,7 +12,7 @@ from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import run_folder
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_waypoints_are_passed_inside_the_acceptance_radius(flight):
     f = flight()
     angles = np.linspace(0, 4 * np.pi, 20)

@@ -98,7 +98,7 @@ def test_no_rotor_is_called_failed_on_landing(fly, tmp_path, wind, ground):
     assert tilt == pytest.approx(9.7 if ground == "slope" else 0.0, abs=0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_each_lost_rotor_is_found_within_a_second(fly):
     """Of each kind of vehicle there are as many as it has rotors, and each loses another."""
     kinds = {"iris": 4, "typhoon_h480": 6, "octorotor": 8, "heavy_lifter": 4, "crazyflie": 4}

@@ -83,7 +83,7 @@ def test_a_mission_goes_on_wings_past_its_way_points_and_lands_in_a_hover(flight
     assert rotate(*f.simulation.state.quat[0], 0.0, 0.0, 1.0)[2] > 0.99  # it stands
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_on_wings_it_circles_where_it_loiters_and_offboard_brings_it_back(flight):
     f = flight(vehicle="phi_tailsitter", **INDI)
     f.set(MIS_TAKEOFF_ALT=20.0)

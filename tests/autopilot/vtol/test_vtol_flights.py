@@ -159,7 +159,7 @@ def test_it_hovers_up_flies_a_kilometre_on_its_wings_and_lands_in_a_hover(vtol, 
     assert vel[touching:, 2].min() > -1.2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_changes_over_and_back_by_command_and_loiters_in_both(aloft):
     f = aloft().once(to_wings)
     centre = f.autopilot.status["target"][0].copy()
@@ -231,7 +231,7 @@ def test_others_are_no_vtols(flight):
     assert "is no VTOL" in f.said[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_land_mode_stops_in_a_hover_and_lands(aloft):
     f = aloft().once(to_wings)
     f.run(5)

@@ -85,7 +85,9 @@ class Operation(IntEnum):
 
 
 class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
-    """Simulates a fleet in Gazebo 11; implements xtdrone_core.contracts.Engine.
+    """Simulates a fleet in Gazebo 11.
+
+    Implements xtdrone_core.contracts.Engine.
 
     Attributes:
         state: The fleet's true state, overwritten at every step.

@@ -2,6 +2,12 @@
 
 import { ask, byId, Refusal } from "./api.js";
 
+/** The name of the next try: hawk, hawk_2, hawk_3. */
+function next(name) {
+  const [, stem, number] = name.match(/^(.*?)(?:_(\d+))?$/);
+  return `${stem}_${Number(number || 1) + 1}`;
+}
+
 export class Designs {
   /** taken(report) is called with the report on a model that the server has made. */
   constructor(taken) {
@@ -16,8 +22,9 @@ export class Designs {
     button.disabled = true;
     try {
       const report = await ask(`/api/designs/${encodeURIComponent(name.trim())}`, { method: "POST", json: parts });
-      says.textContent = `${report.said} Kept as '${report.label}' in ${report.name}`;
       await this.taken(report);
+      says.textContent = `${report.said} '${report.label}' is the type to place now: click the map, or Place. It is kept in ${report.name}`;
+      byId("design").elements.name.value = next(report.label);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       says.className = "refusal";
