@@ -11,7 +11,7 @@ help:
 	@echo "make cache        all that a set-up downloads and compiles, into FOLDER=/media/usb/xtdrone;"
 	@echo "                  without a network: make demo CACHE=/media/usb/xtdrone"
 	@echo "make demo         the demonstration flight, with what it needs alone; ARGS=\"...\" passes options to it"
-	@echo "make demos        navigation and SLAM, headless, one after the other; ARGS=\"swarm people\" for some"
+	@echo "make demos        navigation, SLAM and perception, headless, one by one; ARGS=\"swarm people\" for some"
 	@echo "make check        ruff, mypy, layers of imports, private names; a minute"
 	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
 	@echo "make test-long    those that it leaves out: long flights, and those that need Chromium"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The demonstrations of navigation and SLAM, one after the other, headless, as fast as the machine can; about ten
+# The demonstrations of navigation, SLAM and perception, one after the other, headless, as fast as the machine can; about twelve
 # minutes of processor time. Each ends with a line; what it printed is in runs/demos/NAME.log.
 #
 #   scripts/demos.sh                    all
@@ -48,6 +48,13 @@ demo formation xtdrone fly swarm_formation --vehicles "$three" --world "$woods" 
 demo explore xtdrone fly explore --vehicle iris_depth_small --world hall --speed 0 --set seconds=30 --name demo_explore
 demo lidar_in_the_loop xtdrone slam live --system voxel_lio --vehicle iris_3d_lidar --world indoor --trajectory rounds
 demo vio_in_the_loop xtdrone slam live --system msckf --trajectory rounds
+demo landing xtdrone fly marker_landing --vehicle iris_downward --world landing --speed 0 --name demo_landing
+demo landing_on_rover xtdrone fly marker_deck_landing --vehicles 'rover_marker; iris_downward@-3,0,0' --world landing \
+    --speed 0 --name demo_landing_on_rover
+demo follow xtdrone fly follow --vehicles typhoon_h480@0,-14 --world street --speed 0 --set target=person \
+    --set duration=10 --set detector=own --name demo_follow
+demo openings xtdrone fly openings --vehicle typhoon_h480 --track eight --set count=1 --speed 0 --name demo_openings
+demo chase xtdrone fly chase --vehicles 'iris@6,0; typhoon_h480' --speed 0 --name demo_chase
 if command -v roslaunch >/dev/null; then
     demo ros roslaunch launch/navigation.launch world:=hall speed:=0 goal:=6,2,2 count:=1
 fi

@@ -528,6 +528,62 @@ def cost(page):
     )
 
 
+def elsewhere(page):
+    """Where other claims about control are shown."""
+    page.add("## On other pages")
+    page.table("what", "bound", "shown by")
+    for row in (
+        (
+            "tail-sitter from hover to 15 m/s and back, calm and in wind, ten seeds",
+            "1 m of height",
+            "`scripts/validation.sh tail_sitters` ([page](tail_sitters.md))",
+        ),
+        (
+            "missions with transitions by both tail-sitters, in wind, too",
+            "all phases, landed within 1 m",
+            "the same",
+        ),
+        ("a loop beside Tal and Karaman's 7.9 cm", "15 cm", "the same"),
+        (
+            "circle and spline in 5 m/s wind, a plane in gusts, from far off",
+            "0.15 m; 1 m",
+            "`scripts/validation.sh fields` ([page](fields.md))",
+        ),
+        (
+            "19 way-points: plan, and flight by the estimated state",
+            "17.7 s in 30 s; 5 % more, 0.3 m",
+            "`scripts/validation.sh racing` ([page](racing.md))",
+        ),
+        (
+            "planner, sampling and a learned policy on `eight`",
+            "sampling within 10 % of the planner",
+            "`xtdrone race table` ([table](../racing.md#pilots-side-by-side))",
+        ),
+        (
+            "rollouts a second of sampling",
+            "real time on two cores",
+            "`python benchmarks/bench_mppi.py`",
+        ),
+        (
+            "INDI in the batch beside the lockstep",
+            "1e-9 in float64",
+            "`python -m pytest tests/batch/test_batch_parity.py`",
+        ),
+        (
+            "RAPTOR on each multirotor",
+            "0.1 m",
+            "`scripts/validation.sh raptor` ([page](raptor.md))",
+        ),
+        (
+            "a policy of this project for vehicles that it never saw",
+            "90 %",
+            "`scripts/validation.sh policies` ([page](policies.md))",
+        ),
+    ):
+        page.row(*row)
+    page.add("")
+
+
 def main():
     """Flies everything; returns 1 if a bound is exceeded."""
     page = Page("control")
@@ -550,6 +606,7 @@ def main():
     a_plane(page)
     along_paths(page)
     cost(page)
+    elsewhere(page)
     return page.write()
 
 

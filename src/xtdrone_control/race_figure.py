@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MAX_LAPS = 8  # of which splits are drawn, the quickest
+_MARKERS = "os^Dv"  # of laps: they are told apart in grey, too
 
 
 def save_race(folder: Path) -> None:
@@ -69,8 +70,9 @@ def race_figure(folder: Path, track: Track) -> "Figure":
         splits.plot(
             np.arange(len(behind)),
             behind,
-            "o-",
+            marker=_MARKERS[k % len(_MARKERS)],
             ms=4,
+            ls=plot_style.dashes(k),
             color=plot_style.series(k),
             label=f"{names[i]} {seconds:.2f} s",
         )

@@ -161,6 +161,9 @@ def _complete() -> None:
     argcomplete.autocomplete(build_parser([word for word in ended[:1] if word in commands]))
 
 
+_UNWRITABLE = (errno.EROFS, errno.ENOSPC, errno.EDQUOT)  # reasons not to be read but to write
+
+
 def _reason(error: OSError) -> str:
     """Explains an error of the operating system."""
     if error.errno == errno.EMFILE:
@@ -169,7 +172,13 @@ def _reason(error: OSError) -> str:
             f"too many open files: {maximum} are allowed here, and each vehicle needs up to "
             f"{FILES_PER_VEHICLE}; 'ulimit -n {max(4096, 2 * maximum)}' allows more"
         )
-    return f"{error.filename or 'standard output'}: {error.strerror}"
+    what = f"'{error.filename}'" if error.filename else "a file"
+    if error.errno in _UNWRITABLE:
+        return (
+            f"cannot write {what}: {error.strerror}; give a folder that can be written and has "
+            "room, by --out or XTDRONE_RUNS"
+        )
+    return f"{what}: {error.strerror}"
 
 
 def _end_output() -> None:

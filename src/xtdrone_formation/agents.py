@@ -106,12 +106,12 @@ class FormationAgent(FormationFlight):
 
     def report(self, folder: Path | str) -> dict[str, Any]:
         """Writes metrics and plots to the run folder; returns the metrics."""
-        network = self.formation.network
+        network = self.formation.network if self.formation.started else None
         run_folder.update_summary(
             Path(folder),
             scheme=self._scheme,
-            messages_sent=network.sent,
-            messages_lost=network.lost,
+            messages_sent=network.sent if network else 0,
+            messages_lost=network.lost if network else 0,
         )
         return report.report(folder)
 

@@ -86,7 +86,7 @@ def propeller(
         geometry = _generic(name)
     elif path.suffix.lower() in _FILES:
         return _as_model(propeller_file.read(path), model)
-    elif path.suffix or path.exists():
+    elif path.suffix[1:2].isalpha() or path.exists():  # the .7 of 10-4.7 is no kind of file
         geometry = read_geometry(path, diameter, blades)
     else:
         raise PropellerError(

@@ -1,5 +1,6 @@
 """The `xtdrone` command: subcommands of rooms, one line for each error."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -94,6 +95,23 @@ def test_an_action_shows_the_examples_of_its_command(commands, capsys):
     [
         (XtdroneError("n = 0 is not allowed"), 1, "xtdrone: n = 0 is not allowed\n"),
         (KeyboardInterrupt(), 130, "xtdrone: stopped by you\n"),
+        (
+            OSError(errno.EROFS, "Read-only file system", "runs"),
+            1,
+            "xtdrone: cannot write 'runs': Read-only file system; give a folder that can be "
+            "written and has room, by --out or XTDRONE_RUNS\n",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            1,
+            "xtdrone: cannot write a file: No space left on device; give a folder that can be "
+            "written and has room, by --out or XTDRONE_RUNS\n",
+        ),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "x.yaml"),
+            1,
+            "xtdrone: 'x.yaml': No such file or directory\n",
+        ),
     ],
 )
 def test_errors_are_one_line(commands, capsys, error, status, line):

@@ -17,7 +17,7 @@ from xtdrone_formation import FormationError, Radio, slots
 from xtdrone_formation.agents import FormationAgent, PathFormation
 from xtdrone_formation.declarations import Shape
 from xtdrone_formation.director import Director
-from xtdrone_formation.evaluation import analysis, recordings
+from xtdrone_formation.evaluation import analysis, recordings, report
 from xtdrone_formation.hovering import require_hovering
 from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.settling import in_place
@@ -658,3 +658,10 @@ def test_places_are_those_of_the_simulation_unless_it_has_another_fleet():
     assert start_grid.places(args, log, ["a", "b"]) is None
     args.survey_time = 0.0
     assert start_grid.places(args, log, ["a"]) is None
+
+
+def test_a_flight_that_was_stopped_on_the_ground_has_a_report(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "report", lambda folder: {})
+    (tmp_path / "summary.json").write_text("{}")
+    assert FormationAgent(4, ("line",)).report(tmp_path) == {}
+    assert json.loads((tmp_path / "summary.json").read_text())["messages_sent"] == 0

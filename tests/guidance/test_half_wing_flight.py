@@ -8,23 +8,15 @@ import pytest
 import xtdrone as xd
 from darko import DARKO, WEIGHT, trim
 from xtdrone_autopilot.interfaces import ESTIMATE
-from xtdrone_autopilot.state.vehicle_status import VEHICLE_STATUS
+from xtdrone_autopilot.state.vehicle_status import STAGE_FLIGHT, STAGE_RAMP, VEHICLE_STATUS
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import XtdroneError
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 from xtdrone_guidance.agents import GuidanceAgent, TrajectoryAgent
-from xtdrone_guidance.indi.aerodynamics import (
-    REACH,
-    braking_limit,
-    flies,
-    half_wings_of,
-    learn_wind,
-    point_wings,
-    turn_heading,
-    within_reach,
-)
+from xtdrone_guidance.indi.aerodynamics import flies, learn_wind, point_wings, turn_heading
 from xtdrone_guidance.indi.half_wings import HalfWings
+from xtdrone_guidance.indi.trim import REACH, braking_limit, half_wings_of, within_reach
 
 HANGING, FLYING = 0.0, 1.0
 GUSTS = "mean=0,5,0 dryden=5"
@@ -125,6 +117,22 @@ def test_wind_along_the_span_does_not_tilt_a_hover(wings):
     air = (0.0, -5.0, 0.0)
     point_wings(vehicle, wings, estimate, 0.0, HANGING, air, (0.0, 0.0, WEIGHT))
     assert nose(vehicle["sp_quat"]) == pytest.approx((0.0, 0.0, 1.0), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("air", "stage", "over_weight"),
+    [
+        ((0.0, -5.0, 0.0), STAGE_FLIGHT, 0.5),  # along the span
+        ((5.0, 0.0, 0.0), STAGE_FLIGHT, 1.5),  # onto the wings
+        ((5.0, 0.0, 0.0), STAGE_RAMP, 0.5),  # and at a take-off, which it must not hasten
+    ],
+)
+def test_air_onto_the_wings_gets_slipstream_for_the_elevons(wings, air, stage, over_weight):
+    vehicle, estimate = upright()
+    vehicle["stage"], vehicle["sp_torque"][1] = stage, 100.0
+    force = (0.0, 0.0, 0.1 * WEIGHT)
+    point_wings(vehicle, wings, estimate, 0.0, HANGING, air, force)
+    assert vehicle["sp_thrust"] == pytest.approx(over_weight * WEIGHT)
 
 
 @pytest.mark.parametrize("speed", [5.0, 6.0, 8.0, 12.0])

@@ -148,6 +148,13 @@ def test_of_boxes_that_overlap_the_surest_is_kept():
     assert overlaps(boxes[:1], boxes)[0, 1] == pytest.approx(90.0 / 110.0)
 
 
+def test_a_box_within_a_surer_one_is_dropped_where_that_is_asked_for():
+    boxes = np.array([(0, 0, 100, 60), (10, 10, 60, 58), (20, 20, 40, 40), (90, 0, 140, 60)], float)
+    found = Detections(boxes, np.array([0.9, 0.8, 0.7, 0.6]), np.array([0, 0, 1, 0]))
+    assert len(thinned(found, 0.5, 10).scores) == 4
+    assert thinned(found, 0.5, 10, inside=0.8).scores.tolist() == [0.9, 0.7, 0.6]
+
+
 @pytest.mark.skipif(OWN.is_file(), reason="the project has a detector")
 def test_without_a_detector_it_says_how_to_get_one():
     with pytest.raises(PerceptionError, match="train it by xtdrone perception train"):

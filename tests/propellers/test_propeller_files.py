@@ -162,6 +162,7 @@ def test_pickled_arrays_are_refused(tmp_path):
         ("generic-400x4", "", "from 1 to 40"),
         ("generic-10x4.7", "gill_dandrea_1", "fit them"),
         ("apcsf-10x4.7", "cubic", "model of a propeller"),
+        ("10-4.7", "", "or generic-DIAMETERxPITCH"),  # no file whose kind is .7
     ],
 )
 def test_names_that_are_none_are_refused(name, model, why):

@@ -1,4 +1,4 @@
-"""The half wings of a fleet: their part of the disturbance, and the loops of vehicles on them."""
+"""The half wings of a fleet, and the loops of vehicles on them."""
 
 import math
 
@@ -8,32 +8,17 @@ from xtdrone_autopilot.control.vector import air_velocity, clamp
 from xtdrone_autopilot.navigation.navigator import flies_trajectory
 from xtdrone_autopilot.state.vehicle_status import NO_SET_POINT, TRAJECTORY
 from xtdrone_core import FleetModel
-from xtdrone_core.fleet_model import SURFACE
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
-from xtdrone_dynamics.forces import servo
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse
-from xtdrone_dynamics.shapes import Vector
 
 from ..force import follow_jerk, velocity_gains
-from .aerodynamics import (
-    INTO_AIR,
-    check_trim,
-    exerted,
-    flies,
-    half_wings_of,
-    learn_wind,
-    point_wings,
-    trimmed,
-    turn_heading,
-    turn_rates,
-)
-from .wrench import measured
+from .aerodynamics import INTO_AIR, flies, point_wings, turn_heading, turn_rates
+from .trim import check_trim, half_wings_of
+from .wing_push import measure
 
-# Cut-off of what elevons out of trim add to the force of wings: they push the wrong way first [Hz].
-TRIM_CUT_OFF = 0.15
 MAX_FEEDBACK = 6.0  # largest horizontal acceleration for an error of velocity [m/s^2]
 FAST_AIR = 6.0  # airspeed above which that counts, for there wings balloon [m/s]
 # Time constant of the filter of the turn's change, and that with which body rates follow [s].
@@ -41,152 +26,24 @@ TURN_FILTER_S, RATE_LAG_S = 0.02, 0.05
 MAX_GUST = 2.0  # largest disturbance that is taken off, over the weight
 # By which the gains of pitch rate and pitch grow from hover to fast flight.
 PITCH_GROWTH, ATTITUDE_GROWTH = 1.5, 0.75
-# Upward force along the body that only the ground exerts, over the weight: wings that hang take
-# none along their chord.
-GROUND_FORCE = 0.4
+SETTLE_S = 0.4  # time in which its thrust goes to nothing there [s]
 MIN_LIFT = 0.05  # smallest vertical force that is asked of the rotors, over the weight
 
 
 @njit
-def _touches_ground(
-    vehicle: Record, quat: np.ndarray, air: Vector, x: float, y: float, z: float
-) -> bool:
-    """Returns whether what pushes a vehicle that hangs is the ground.
+def _stand(vehicle: Record, heading: float, part: float) -> None:
+    """Writes attitude and thrust set-points of a vehicle on the ground: upright, and it settles.
 
     Args:
         vehicle: Record of VEHICLE_STATUS.
-        quat: (4,) attitude xyzw, body to world.
-        air: Velocity relative to the air, body [m/s].
-        x, y, z: Disturbance, world [N].
+        heading: [rad].
+        part: Of the thrust that is left, since a velocity that the ground stops keeps a half of it.
     """
-    slow = air[0] * air[0] + air[1] * air[1] + air[2] * air[2] < FAST_AIR * FAST_AIR
-    _, _, along = rotate_inverse(quat[0], quat[1], quat[2], quat[3], x, y, z)
-    return slow and z > 0.0 and along > GROUND_FORCE * vehicle.mass * GRAVITY
-
-
-@njit
-def _stand(vehicle: Record, heading: float) -> None:
-    """Writes attitude and thrust set-points of a vehicle on the ground: upright, and it settles."""
     vehicle.sp_quat[0], vehicle.sp_quat[1] = 0.0, 0.0
     vehicle.sp_quat[2], vehicle.sp_quat[3] = math.sin(0.5 * heading), math.cos(0.5 * heading)
     vehicle.sp_yaw_rate = 0.0
     carried = vehicle.mass * (vehicle.sp_acc[2] + GRAVITY)
-    vehicle.sp_thrust = clamp(carried, 0.0, vehicle.thrust_max)
-
-
-@njit
-def _measure_one(
-    vehicle: Record,
-    estimate: Record,
-    model: Record,
-    half_wings: np.ndarray,
-    wings: Record,
-    thrust: np.ndarray,
-    position: np.ndarray,
-    shown: np.ndarray,
-    gains: np.ndarray,
-    dt: float,
-    filters: np.ndarray,
-    trim: np.ndarray,
-    level: np.ndarray,
-    reach: np.ndarray,
-    force: np.ndarray,
-    torque: np.ndarray,
-) -> None:
-    """Takes the wrench of one vehicle's wings off its disturbance; see measure()."""
-    quat, air = estimate.quat, air_velocity(vehicle, estimate)
-    flown = exerted(model, half_wings, 1.0, position, thrust, air, estimate.ang_vel)
-    neutral = exerted(model, half_wings, 0.0, position, thrust, air, estimate.ang_vel)
-    ideal = trimmed(wings, air, thrust.sum())
-    x, y, z = rotate(quat[0], quat[1], quat[2], quat[3], flown[0], flown[1], flown[2])
-    ix, iy, iz = rotate(quat[0], quat[1], quat[2], quat[3], ideal[0], ideal[1], ideal[2])
-    wrench = (x, y, z, flown[3], flown[4], flown[5])
-    beyond = (x - ix, y - iy, z - iz)
-    speed = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
-    ahead = speed * max(air[2], 0.0)  # air from behind, in a descent, works against the slipstream
-    slow = 1.0 - math.exp(-2.0 * math.pi * TRIM_CUT_OFF * dt)
-    for axis in range(6):
-        gain = gains[0] if axis < 3 else gains[1]
-        filters[axis] += gain * (wrench[axis] - filters[axis])
-        filters[6 + axis] += gain * (filters[axis] - filters[6 + axis])
-    for axis in range(3):
-        trim[axis] += slow * (beyond[axis] - trim[axis])
-        level[axis] = neutral[3 + axis]
-        reach[axis] = wings.turn[axis] * ahead
-        force[axis] = shown[6 + axis] - filters[6 + axis]
-        torque[axis] = shown[9 + axis] - filters[9 + axis]
-    if not _touches_ground(vehicle, quat, air, force[0], force[1], force[2]):
-        learn_wind(wings, quat, air, (force[0], force[1], force[2]), dt, vehicle.wind)
-    for axis in range(3):
-        force[axis] += trim[axis]
-
-
-@fleet_kernel
-def measure(
-    status: np.ndarray,
-    estimates: np.ndarray,
-    models: np.ndarray,
-    actuators: np.ndarray,
-    half_wings: np.ndarray,
-    wings: np.ndarray,
-    commands: np.ndarray,
-    thrust: np.ndarray,
-    shown: np.ndarray,
-    gains: np.ndarray,
-    dt: float,
-    position: np.ndarray,
-    filters: np.ndarray,
-    trim: np.ndarray,
-    level: np.ndarray,
-    reach: np.ndarray,
-    force: np.ndarray,
-    torque: np.ndarray,
-) -> None:
-    """Takes the wrench of half wings, by their model, off the disturbance; writes the wind.
-
-    Args:
-        status, estimates: (N,) records of VEHICLE_STATUS and ESTIMATE.
-        models, actuators, half_wings: Records of the FleetModel.
-        wings: (N,) of HALF_WINGS.
-        commands: (N, A) of the last step.
-        thrust: (N, A) of the rotors [N].
-        shown: (N, 12) filters of wrench.compare(), by whose gains (N, 2) that of the wings runs.
-        gains, dt: See wrench.compare().
-        position: (N, A) of the elevons, updated [rad].
-        filters: (N, 12) updated, as `shown`, of the wrench of the wings.
-        trim: (N, 3) updated: filtered force of wings beyond that in trim, world [N].
-        level: (N, 3) output: torque of wings whose elevons are level, body [N m].
-        reach: (N, 3) output: largest torque of the elevons in the air that meets them [N m].
-        force, torque: (N, 3) output: disturbance, world [N] and body [N m].
-    """
-    for i in range(len(status)):
-        vehicle = status[i]
-        for k in range(models[i].actuators):
-            if actuators[i, k].kind == SURFACE:
-                position[i, k] = servo.act(actuators[i, k], commands[i, k], position[i, k], dt)[0]
-        if wings[i].lift > 0.0 and measured(shown[i]):
-            _measure_one(
-                vehicle,
-                estimates[i],
-                models[i],
-                half_wings[i],
-                wings[i],
-                thrust[i],
-                position[i],
-                shown[i],
-                gains[i],
-                dt,
-                filters[i],
-                trim[i],
-                level[i],
-                reach[i],
-                force[i],
-                torque[i],
-            )
-        else:
-            filters[i], trim[i], level[i], reach[i], vehicle.wind[:] = 0.0, 0.0, 0.0, 0.0, 0.0
-            for axis in range(3):
-                force[i, axis], torque[i, axis] = shown[i, 6 + axis], shown[i, 9 + axis]
+    vehicle.sp_thrust = part * clamp(carried, 0.0, vehicle.thrust_max)
 
 
 @njit
@@ -214,6 +71,7 @@ def _fly_one(
     wings: Record,
     estimate: Record,
     disturbance: np.ndarray,
+    stands: bool,
     dt: float,
     pose: np.ndarray,
     path: np.ndarray,
@@ -232,11 +90,12 @@ def _fly_one(
     flying, change = flies(vehicle, estimate, air), INTO_AIR * dt
     pose[0] = turn_heading(vehicle, estimate, pose[0], flying, air, dt)
     pose[1] += clamp((1.0 if flying else 0.0) - pose[1], -change, change)
-    x, y, z = disturbance[0], disturbance[1], disturbance[2]
-    if vehicle.sp_vel[2] < 0.0 and _touches_ground(vehicle, quat, (ux, uy, uz), x, y, z):
+    if stands and vehicle.sp_vel[2] < 0.0:
         turn[0], turn[1], turn[2] = 0.0, 0.0, 0.0
-        _stand(vehicle, pose[0])
+        pose[2] = max(pose[2] - dt / SETTLE_S, 0.0)
+        _stand(vehicle, pose[0], pose[2])
         return
+    pose[2] = 1.0
     # Wings may push downwards, rotors may not.
     fz = max(fz, MIN_LIFT * weight - wings.lift * square)
     point_wings(vehicle, wings, estimate, pose[0], pose[1], air, (fx, fy, fz))
@@ -275,6 +134,7 @@ def fly_fleet(
     estimates: np.ndarray,
     wings: np.ndarray,
     disturbance: np.ndarray,
+    stands: np.ndarray,
     dt: float,
     pose: np.ndarray,
     path: np.ndarray,
@@ -286,8 +146,10 @@ def fly_fleet(
         status, parameters, estimates: (N,) records of VEHICLE_STATUS, parameters and ESTIMATE.
         wings: (N,) of HALF_WINGS.
         disturbance: (N, 3) force, world [N].
+        stands: (N,) bool, whether it stands on the ground.
         dt: Length of the step [s].
-        pose: (N, 2) updated: heading [rad], share of flight 0..1, see point_wings().
+        pose: (N, 3) updated: heading [rad], share of flight 0..1, see point_wings(), and part of
+            the thrust that is left on the ground.
         path: (N, 12) see follow_fleet(); updated are the rates of turn of the last step [rad/s] and
             how they change [rad/s^2].
         turn: (N, 3) output: rates with which the wings turn with their path, world [rad/s].
@@ -305,6 +167,7 @@ def fly_fleet(
                 wings[i],
                 estimates[i],
                 disturbance[i],
+                stands[i],
                 dt,
                 pose[i],
                 path[i],
@@ -366,9 +229,20 @@ class HalfWings(Memory):
         reach: (N, 3) torque that the air adds to what the vehicle exerts in hover [N m].
         force, torque: (N, 3) disturbance, world [N] and body [N m].
         turn: (N, 3) rates with which they turn with their path, world [rad/s].
+        stands: (N,) bool, whether it stands on the ground.
     """
 
-    MEMORY = ("level", "reach", "force", "torque", "turn", "_position", "_filters", "_trim")
+    MEMORY = (
+        "level",
+        "reach",
+        "force",
+        "torque",
+        "turn",
+        "stands",
+        "_position",
+        "_filters",
+        "_trim",
+    )
 
     def __init__(self, fleet: FleetModel) -> None:
         """Starts with wings at rest.
@@ -382,7 +256,7 @@ class HalfWings(Memory):
         self.any = bool((self.sums["lift"] > 0.0).any())
         self.level, self.reach, self.force, self.torque, self.turn = np.zeros((5, n, 3))
         self._position, self._filters = np.zeros((n, width)), np.zeros((n, 12))
-        self._trim = np.zeros((n, 3))
+        self._trim, self.stands = np.zeros((n, 3)), np.zeros(n, dtype=bool)
         self.remember_start()
 
     def step(
@@ -410,6 +284,7 @@ class HalfWings(Memory):
             gains,
             dt,
             self._position,
+            self.stands,
             self._filters,
             self._trim,
             self.level,

@@ -143,7 +143,7 @@ class IndiVelocityControl(IndiLoop):
     def __init__(self, fleet: FleetModel) -> None:
         """Starts without set-points."""
         self._last, self._jerk = np.full((fleet.n, 2), np.nan), np.zeros((fleet.n, 2))
-        self._pose = np.tile([np.nan, 0.0], (fleet.n, 1))
+        self._pose = np.tile([np.nan, 0.0, 1.0], (fleet.n, 1))
         self._path = np.zeros((fleet.n, 12))
 
     def step(
@@ -170,6 +170,7 @@ class IndiVelocityControl(IndiLoop):
                 estimator.records,
                 wings.sums,
                 wings.force,
+                wings.stands,
                 dt,
                 self._pose,
                 self._path,

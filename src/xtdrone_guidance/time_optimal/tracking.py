@@ -2,8 +2,9 @@
 
 The wanted acceleration is the plan's and what brings position and velocity back; the wanted
 attitude is the plan's, tilted until its thrust points there. Body rates are the plan's and what
-turns the vehicle to that attitude. It flies upside down as well, which set-points of position do
-not allow.
+turns the vehicle to that attitude. Only rates and thrust are taken ahead of time: an attitude ahead
+would count the turn of the plan twice. It flies upside down as well, which set-points of position
+do not allow.
 """
 
 import numpy as np
@@ -15,9 +16,10 @@ from .dynamics import Multirotor
 from .planner import TimeOptimal
 
 _POSITION_GAIN, _VELOCITY_GAIN = 36.0, 9.0  # [1/s^2], [1/s]
-_ATTITUDE_GAIN = 10.0  # [1/s]
+_ATTITUDE_GAIN = 20.0  # [1/s]
 _MAX_CORRECTION = 12.0  # of the acceleration [m/s^2]
-_LEAD_S = 0.045  # by which attitude and rates are taken ahead, the lag of rate loop and rotors [s]
+# By which rates and thrust are taken ahead: the lag of rate loop and rotors, and of rotors [s].
+_LEAD_S, _THRUST_LEAD_S = 0.045, 0.02
 
 Quaternion = tuple[float, float, float, float]
 
@@ -41,11 +43,13 @@ class Tracker:
             heading: At which it began, counter-clockwise from east [rad].
         """
         here, ahead = self._plan.reference(t), self._plan.reference(t + _LEAD_S)
+        soon = self._plan.reference(t + _THRUST_LEAD_S)
         correction = _POSITION_GAIN * (here.pos - pos) + _VELOCITY_GAIN * (here.vel - vel)
         size = float(np.linalg.norm(correction))
         correction *= min(1.0, _MAX_CORRECTION / max(size, 1e-9))
-        force = ahead.acc + correction + [0.0, 0.0, GRAVITY]
-        now, planned_quat = _quaternion(quat), _quaternion(ahead.quat)
+        correction += [0.0, 0.0, GRAVITY]
+        force, push = here.acc + correction, soon.acc + correction
+        now, planned_quat = _quaternion(quat), _quaternion(here.quat)
         up = np.array(rotate(*now, 0.0, 0.0, 1.0))
         turned = multiply(*planned_quat, 0.0, 0.0, np.sin(0.5 * heading), np.cos(0.5 * heading))
         wanted = multiply(*_tilt(np.array(rotate(*turned, 0.0, 0.0, 1.0)), force), *turned)
@@ -55,7 +59,7 @@ class Tracker:
         turn = 2.0 * sign * half / max(float(np.sin(half)), 1e-9) * np.array([x, y, z])
         c, s = np.cos(heading), np.sin(heading)
         planned = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) @ ahead.rates
-        thrust = self._multirotor.mass * float(force @ up)
+        thrust = self._multirotor.mass * float(push @ up)
         return planned + _ATTITUDE_GAIN * turn, min(max(thrust, 0.0), self._full)
 
 

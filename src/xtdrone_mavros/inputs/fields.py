@@ -1,9 +1,12 @@
 """Fields of ROS messages as numbers."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..convert.geometry import Quaternion, Vector
 from ..rows import RosMessage
+
+# What ROS 2 calls it: what ROS 1 does.
+_OF_ROS1 = {"sec": "secs", "nanosec": "nsecs", "k": "K", "d": "D"}
 
 
 class Indexed(Protocol):
@@ -28,10 +31,19 @@ def time_us(header: RosMessage) -> int:
 
 
 def duration_us(value: RosMessage) -> int:
-    """Returns a time or duration of ROS 1 or ROS 2, which name its parts differently [us]."""
-    if hasattr(value, "sec"):
-        return value.sec * 1_000_000 + value.nanosec // 1000
-    return value.secs * 1_000_000 + value.nsecs // 1000
+    """Returns a time or duration of ROS 1 or ROS 2 [us]."""
+    seconds, nanoseconds = time_parts(value)
+    return seconds * 1_000_000 + nanoseconds // 1000
+
+
+def time_parts(value: RosMessage) -> tuple[int, int]:
+    """Returns seconds and nanoseconds of a time or duration of ROS 1 or ROS 2."""
+    return field(value, "sec"), field(value, "nanosec")
+
+
+def field(message: RosMessage, name: str) -> Any:  # of whatever type the message says
+    """Returns a field that ROS 1 and ROS 2 call differently, by ROS 2's name."""
+    return getattr(message, name if hasattr(message, name) else _OF_ROS1[name])
 
 
 def target(vehicle: Indexed) -> tuple[int, int]:

@@ -17,7 +17,17 @@ FAMILIES = {
     END_TO_END: "(1, N, 6): left, top, right, bottom, score, class",
     DETR: "logits (1, N, C + 1) and boxes (1, N, 4), or (1, N, 4 + C); middle and size, 0 to 1",
 }
-_KEYS = ("family", "classes", "threshold", "overlap", "mean", "std", "letterbox", "largest")
+_KEYS = (
+    "family",
+    "classes",
+    "threshold",
+    "overlap",
+    "inside",
+    "mean",
+    "std",
+    "letterbox",
+    "largest",
+)
 _MOST_CLASSES = 10_000
 
 
@@ -29,6 +39,7 @@ class Description:
     classes: tuple[str, ...] = ()  # empty: numbers
     threshold: float = 0.4  # least score
     overlap: float = 0.5  # intersection over union from which the less sure box is dropped
+    inside: float = 1.0  # share of the smaller box within the other from which, too; 1: never
     mean: tuple[float, ...] = (0.0, 0.0, 0.0)  # subtracted from levels 0 to 1
     std: tuple[float, ...] = (1.0, 1.0, 1.0)  # and divided by
     letterbox: bool = True  # whether images keep their shape, with borders
@@ -37,7 +48,7 @@ class Description:
     def __post_init__(self) -> None:
         if self.family and self.family not in FAMILIES:
             raise PerceptionError(unknown_name("family of detectors", self.family, FAMILIES))
-        for name in ("threshold", "overlap"):
+        for name in ("threshold", "overlap", "inside"):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
                 raise PerceptionError(f"{name} {shown(value)} of a detector: give 0 to 1")

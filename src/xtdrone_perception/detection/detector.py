@@ -121,7 +121,7 @@ class Detector:
         boxes = np.clip(boxes, 0.0, (width, height, width, height))
         whole = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
         found = Detections(boxes[whole], found.scores[whole], found.classes[whole])
-        return thinned(found, self.description.overlap, _MOST)
+        return thinned(found, self.description.overlap, _MOST, self.description.inside)
 
     def name_of(self, index: int) -> str:
         """Name of a class."""

@@ -10,7 +10,7 @@ import numpy as np
 from sensor_models.cameras import EQUIDISTANT, PLUMB_BOB, CameraParameters
 from xtdrone_core import XtdroneError
 from xtdrone_core.errors import shown
-from xtdrone_mavros.inputs.fields import time_us
+from xtdrone_mavros.inputs.fields import field, time_parts, time_us
 
 from ..errors import PerceptionError
 
@@ -100,15 +100,8 @@ def beside(topic: str, name: str) -> str:
 
 def header(message: Message) -> Fields:
     """The fields of a message's header, as ROS 1 names them: its time and frame."""
-    stamp = message.header.stamp
-    of_ros1 = hasattr(stamp, "secs")
-    return {
-        "stamp": {
-            "secs": stamp.secs if of_ros1 else stamp.sec,
-            "nsecs": stamp.nsecs if of_ros1 else stamp.nanosec,
-        },
-        "frame_id": message.header.frame_id,
-    }
+    secs, nsecs = time_parts(message.header.stamp)
+    return {"stamp": {"secs": secs, "nsecs": nsecs}, "frame_id": message.header.frame_id}
 
 
 def pixels(message: Message) -> np.ndarray:
@@ -140,9 +133,8 @@ def camera_of(info: Message) -> CameraParameters:
         PerceptionError: Its distortion is of another model, or it is not calibrated.
         SensorError: A value is not allowed.
     """
-    of_ros1 = hasattr(info, "K")
-    fx, skew, cx, _, fy, cy = map(float, (info.K if of_ros1 else info.k)[:6])
-    given: list[Any] = [float(each) for each in (info.D if of_ros1 else info.d)]  # for replace()
+    fx, skew, cx, _, fy, cy = map(float, field(info, "k")[:6])
+    given: list[Any] = list(map(float, field(info, "d")))  # for replace()
     model = info.distortion_model or PLUMB_BOB
     names = {PLUMB_BOB: ("k1", "k2", "p1", "p2", "k3"), EQUIDISTANT: ("k1", "k2", "k3", "k4")}
     if model == "rational_polynomial" and not any(given[5:]):
