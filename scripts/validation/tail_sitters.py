@@ -131,8 +131,8 @@ def there_and_back(page, kept):
     page.add(
         "",
         "With seed 6 a gust of 3.3 m/s onto the wings slides it over the ground before its rotors "
-        "turn. Downwind, the other seeds stay within 0.61 m; with seed 10 it rises while it brakes from "
-        "9 m/s over the ground, where a gust leaves its elevons hardly any air from ahead.",
+        "turn. Downwind, the other seeds stay within 0.61 m; with seed 10 it rises while it brakes "
+        "from 9 m/s over the ground, where a gust leaves its elevons hardly any air from ahead.",
     )
     figure = plot_style.figure(10, 6, "calm air, seed 1")
     axes = figure.subplots(3, 1, sharex=True)
