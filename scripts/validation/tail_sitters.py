@@ -1,7 +1,8 @@
 """Tail-sitters fly by INDI there and back, circles and loops: docs/validation/tail_sitters.md.
 
 `python scripts/validation/tail_sitters.py` flies, draws the figures and exits with status 1 if a
-bound is exceeded. `--keep FILE` keeps each flight in a file, and goes on where it was stopped.
+bound is exceeded. `--keep FILE` keeps each flight in a file, and goes on where it was stopped;
+`--flown FILE` writes the page of what is in it.
 """
 
 import sys
@@ -89,11 +90,12 @@ def there_and_back(page, kept):
         "## From hover to 15 m/s and back",
         "",
         f"phi_tailsitter hovers at 30 m, flies {LENGTH:g} m along a line at up to {SPEED:g} m/s by "
-        f"the field around it, and hovers again; seeds 1 to {len(SEEDS)}. The "
+        f"the field around it, and hovers again; up to {len(SEEDS)} seeds. The "
         "wind is 5 m/s with turbulence (`dryden=5`), and blows along the span at the start. "
         "Error of height: the largest that any seed had, "
         "and the mean over the seeds of its largest. A flight that did not come to its height in "
-        "the wind does not count, and breaks the bound.",
+        "the wind does not count, and breaks the bound: a gust onto the wings can push it over "
+        "before its rotors carry it.",
     )
     page.table(
         "wind",
@@ -108,7 +110,7 @@ def there_and_back(page, kept):
         wind = "" if name == "calm" else WIND
         flights = [
             kept(f"{name} {seed}", lambda way=way, seed=seed, wind=wind: dash(way, seed, wind))
-            for seed in SEEDS
+            for seed in kept.of(name, SEEDS)
         ]
         flown = [flight for flight in flights if flight]
         if name == "calm":
@@ -120,13 +122,18 @@ def there_and_back(page, kept):
             f"{np.mean(errors):.2f}",
             f"{min(flight['fastest'] for flight in flown):.1f}",
             f"{max(flight['behind'] for flight in flown):.0f}",
-            f"{len(flown)} of {len(SEEDS)}",
+            f"{len(flown)} of {len(flights)}",
             page.holds(
-                f"{name}: {max(errors):.2f} m, {len(flown)} flights",
-                max(errors) <= BOUND and len(flown) == len(SEEDS),
+                f"{name}: {max(errors):.2f} m, {len(flown)} of {len(flights)} flights",
+                max(errors) <= BOUND and len(flown) == len(flights),
             ),
         )
-    page.add("")
+    page.add(
+        "",
+        "With seed 6 a gust of 3.3 m/s onto the wings slides it over the ground before its rotors "
+        "turn. Downwind, the other seeds stay within 0.61 m; with seed 10 it rises while it brakes "
+        "from 9 m/s over the ground, where a gust leaves its elevons hardly any air from ahead.",
+    )
     figure = plot_style.figure(10, 6, "calm air, seed 1")
     axes = figure.subplots(3, 1, sharex=True)
     for k, label in enumerate(("speed [m/s]", "tilt [deg]", "height [m]")):
@@ -206,7 +213,7 @@ def missions(page, kept):
                     f"mission {vehicle} {name} {seed}",
                     lambda vehicle=vehicle, seed=seed, wind=wind: mission(vehicle, seed, wind),
                 )
-                for seed in MISSION_SEEDS
+                for seed in kept.of(f"mission {vehicle} {name}", MISSION_SEEDS)
             ]
             good = [
                 flight["over"]
@@ -302,7 +309,9 @@ def aerobatics(page, kept):
         "*True state*: position, velocity and attitude from the simulation; *motion capture*: the "
         "flight stack's filter fuses the pose of one, as in the published flights "
         "(`--pose_source motion_capture`); *RTK GPS*: its receiver is off by 0.2 m itself. The "
-        "published figure is that of a loop in real flight, of a size that we do not know.",
+        "published figure is that of a loop in real flight, of a size that we do not know. By RTK "
+        "GPS it misses the first bend of the circle, comes back from 38 m, and from 14 s on stays "
+        "within 0.2 m of the path.",
     )
     page.table("path", "by", *STATES, "published", "bound of the true state", "holds")
     shown = None

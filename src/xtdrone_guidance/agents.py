@@ -10,6 +10,7 @@ from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError, shown
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
+from xtdrone_dynamics.abilities.vehicle_type import half_winged
 from xtdrone_dynamics.constants import GRAVITY
 
 from .curves import CURVES, PATHS, Laps
@@ -17,7 +18,7 @@ from .fields import VectorField
 from .minimum_snap import ORDERS, Limits, MinimumSnap
 from .paths import SplinePath, read_path, read_points
 from .planes import MIN_WIDTH, Steering, is_plane
-from .reach import check_thrust
+from .reach import check_thrust, force_for
 from .rms import RootMeanSquare
 from .timed_path import TimedPath
 
@@ -193,14 +194,18 @@ class GuidanceAgent(FlightAgent):
         self._rms = RootMeanSquare()
 
     def attach(self, flight: Flight) -> None:
-        """Finds out whether planes fly.
+        """Finds out whether planes fly, and whether the rotors of others hold it in its bends.
 
         Raises:
-            XtdroneError: They are not alone, or cannot fly the path.
+            XtdroneError: Planes are not alone, or a vehicle cannot fly the path.
         """
         planes = is_plane(flight.fleet)
         self.on_wings = bool(planes.any())
         if not self.on_wings:
+            if not half_winged(flight.fleet).any():  # whose wings turn them
+                force = force_for(self.path.sharpest(self._field.speed, self._field.acceleration))
+                what = f"a bend of the path at acceleration {self._field.acceleration:g} m/s^2"
+                check_thrust(flight.fleet, force, what, "give less")
             return
         if not planes.all():
             raise XtdroneError("planes follow a path without other vehicles: fly these apart")

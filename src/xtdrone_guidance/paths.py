@@ -127,6 +127,11 @@ class SplinePath:
             return reachable(fastest, step, along, None, self.closed)
         return reachable(fastest, step, acceleration, bend, self.closed)
 
+    def sharpest(self, speed: float, acceleration: float) -> float:
+        """Returns the largest acceleration across the path [m/s^2]; see speeds()."""
+        bend = np.linalg.norm(self._curve(self.arc_lengths, 2), axis=1)
+        return float(min(acceleration, speed * speed * bend.max()))
+
 
 def arc_length_spline(points: np.ndarray, closed: bool) -> tuple["CubicSpline", np.ndarray]:
     """Lays a cubic spline through points (P, 3), closed or open.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from xtdrone_core import Scenario, ScenarioError
+from xtdrone_core import Scenario, ScenarioError, resources
 from xtdrone_core.scenario.vehicles import fleet, parse_vehicles
 
 
@@ -45,3 +45,19 @@ def test_one_vehicle_may_have_no_namespace():
     assert scenario.namespaces == ("",) and scenario.vehicles[0].name == "uav0"
     with pytest.raises(ScenarioError, match="for one vehicle, and there are 2"):
         Scenario("iris*2", namespace="none")
+
+
+@pytest.mark.parametrize(
+    "folder, name",
+    [
+        ("3dr-iris", "vehicle_3dr_iris_0"),
+        ("my quad.v2", "my_quad_v2_0"),
+        ("Übung", "vehicle__bung_0"),
+    ],
+)
+def test_a_vehicle_of_ones_own_has_a_name_that_ros_allows(tmp_path, folder, name):
+    model = tmp_path / folder / "model.sdf"
+    model.parent.mkdir()
+    model.write_text(resources.vehicle_sdf("iris").read_text())
+    assert Scenario(str(model)).vehicles[0].name == name
+    assert Scenario(str(model.parent)).vehicles[0].name == name

@@ -42,6 +42,11 @@ def test_a_flight_along_a_path_ends_near_it_with_a_figure(tmp_path, monkeypatch)
             "trajectory lemniscate needs a thrust",
         ),
         (
+            GuidanceAgent(1, path="circle", speed=20.0, acceleration=20.0),
+            {},
+            "a bend of the path at acceleration 20 m/s.2 needs a thrust of 2.27 times",
+        ),
+        (
             RaceAgent(speed=30.0, acceleration=30.0),
             {"track": "eight"},
             "acceleration 30 m/s.2 needs a thrust of 3.22 times the weight, and 'iris' has 1.87",

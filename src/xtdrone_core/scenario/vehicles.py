@@ -102,14 +102,20 @@ def fleet(kind: str, n: int) -> tuple[VehicleSpec, ...]:
     return _placed([_Entry(kind)] * count)
 
 
+# A type, or a path, which may have spaces; then a count or a pose.
+_ENTRY = re.compile(r"\s*([^*@\s]+|[^*@]*/[^*@]*?)\s*(?:\*\s*(\d+)|@([-+.eE\d\s,]+))?\s*")
+
+
 def _named(kind: str) -> tuple[str, str]:
     """Returns the name of the vehicles and their type, from NAME=TYPE, a type, or a path."""
     match = re.fullmatch(r"([A-Za-z]\w*)=(.+)", kind)
     if match:
         return match[1], match[2]
     path = Path(kind)
-    label = path if "/" not in kind or path.expanduser().is_dir() else path.parent
-    return label.name, kind
+    folder = path if "/" not in kind or path.expanduser().is_dir() else path.parent
+    # Folders have names that ROS allows for no topic, as 3dr-iris.
+    label = re.sub(r"\W", "_", folder.name, flags=re.ASCII)[:90]
+    return label if re.match("[A-Za-z]", label) else f"vehicle_{label}".rstrip("_"), kind
 
 
 def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
@@ -131,7 +137,7 @@ def _entries(text: str) -> list[_Entry]:
     """Each vehicle of a list."""
     entries: list[_Entry] = []
     for entry in re.split(r";" if "@" in text or ";" in text else r",", text):
-        match = re.fullmatch(r"\s*([^*@\s]+)\s*(?:\*\s*(\d+)|@([-+.eE\d\s,]+))?\s*", entry)
+        match = _ENTRY.fullmatch(entry)
         if not match:
             raise ScenarioError(
                 f"cannot read vehicle '{shown(entry)}': write TYPE, TYPE*COUNT or "
