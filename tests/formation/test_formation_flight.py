@@ -22,7 +22,7 @@ from xtdrone_formation.hovering import require_hovering
 from xtdrone_formation.service import FormationService, PatternLeader
 from xtdrone_formation.settling import in_place
 from xtdrone_formation.simple import run as simple_run
-from xtdrone_formation.simple.node import CommandTable
+from xtdrone_formation.simple.node import CommandTable, Requests
 from xtdrone_formation.simple.simulator import SimpleSimulator, fly
 from xtdrone_formation.topics import start_grid
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -665,3 +665,10 @@ def test_a_flight_that_was_stopped_on_the_ground_has_a_report(tmp_path, monkeypa
     (tmp_path / "summary.json").write_text("{}")
     assert FormationAgent(4, ("line",)).report(tmp_path) == {}
     assert json.loads((tmp_path / "summary.json").read_text())["messages_sent"] == 0
+
+
+def test_the_simple_simulator_tells_its_start_grid(tmp_path):
+    simulator = SimpleSimulator(grid(2))
+    asked = Requests(simulator, ["a", "b"], tmp_path, lambda *event: None)
+    simulator.pos[:] += 1.0
+    assert asked.handle("places", {})["places"] == grid(2).tolist()

@@ -48,3 +48,7 @@ def test_refusals_of_the_agent_are_the_answer():
     for op in ("goal", "navigation"):
         with pytest.raises(ControlError, match="takes no goals"):
             requests(SimpleNamespace()).handle(op, {"goal": [1, 2, 2]})
+
+
+def test_the_start_grid_is_told():
+    assert requests(None).handle("places", {}) == {"places": [[0.0, 0.0, 0.0]]}
