@@ -11,8 +11,7 @@ from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_gym.policy.pilot import Pilot
 from xtdrone_gym.policy.policy_file import Policy
 
-SECONDS = 110  # of learning
-LEARN = f"learn Position-v0 --any_vehicle --mass 0.3 --thrust 0.2 --history 2 --seconds {SECONDS}"
+LEARN = "learn Position-v0 --any_vehicle --mass 0.3 --thrust 0.2 --history 2 --steps 2000000"
 
 
 def learn(folder: str) -> str:

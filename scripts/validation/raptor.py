@@ -144,7 +144,11 @@ def own(page: Page, policy: str = "") -> None:
                 f"{max(found.beyond_m, 0.0):.2f}",
             )
             print(page.lines[-1], flush=True)
-    page.add("")
+    page.add(
+        "",
+        "bicopter and coaxial turn by servos that tilt their rotors, which a policy of iris, whose "
+        "rotors turn it at once, has not met.",
+    )
 
 
 def main() -> int:

@@ -128,7 +128,12 @@ def there_and_back(page, kept):
                 max(errors) <= BOUND and len(flown) == len(flights),
             ),
         )
-    page.add("")
+    page.add(
+        "",
+        "With seed 6 a gust of 3.3 m/s onto the wings slides it over the ground before its rotors "
+        "turn. Downwind, the other seeds stay within 0.61 m; with seed 10 it rises while it brakes "
+        "from 9 m/s over the ground, where a gust leaves its elevons hardly any air from ahead.",
+    )
     figure = plot_style.figure(10, 6, "calm air, seed 1")
     axes = figure.subplots(3, 1, sharex=True)
     for k, label in enumerate(("speed [m/s]", "tilt [deg]", "height [m]")):
@@ -304,7 +309,9 @@ def aerobatics(page, kept):
         "*True state*: position, velocity and attitude from the simulation; *motion capture*: the "
         "flight stack's filter fuses the pose of one, as in the published flights "
         "(`--pose_source motion_capture`); *RTK GPS*: its receiver is off by 0.2 m itself. The "
-        "published figure is that of a loop in real flight, of a size that we do not know.",
+        "published figure is that of a loop in real flight, of a size that we do not know. By RTK "
+        "GPS it misses the first bend of the circle, comes back from 38 m, and from 14 s on stays "
+        "within 0.2 m of the path.",
     )
     page.table("path", "by", *STATES, "published", "bound of the true state", "holds")
     shown = None
