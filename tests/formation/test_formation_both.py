@@ -139,7 +139,8 @@ def the_ulogs_tell_of_the_same_flight(folder):
     assert told["min_separation_m"] == pytest.approx(true["min_separation_m"], abs=0.3)
     for row, other in zip(told["formations"], true["formations"], strict=True):
         assert row["settle_time_s"] == pytest.approx(other["settle_time_s"], abs=0.6)
-        assert row["rms_slot_error_m"] < min(other["rms_slot_error_m"], 0.1)
+        # What the receivers erred on the start grid is taken off in flight, not in the estimates.
+        assert row["rms_slot_error_m"] < min(other["rms_slot_error_m"], 0.15)
         assert row["rms_velocity_error_m_s"] == pytest.approx(
             other["rms_velocity_error_m_s"], abs=0.03
         )
