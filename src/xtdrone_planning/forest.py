@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from xtdrone_batch.scenes import BOX, CYLINDER, NO_OBJECT, PLANE, SPHERE
 from xtdrone_batch.worlds.generate import World
 from xtdrone_core import resources
-from xtdrone_core.errors import shown
+from xtdrone_core.outputs import cannot_write
 
 from .errors import PlanningError
 from .people import Walk, add_people, walks
@@ -82,9 +82,10 @@ def write_world(path: Path, world: str, seed: int, environment: int = 0, people:
     objects = objects_of(world, seed, environment)
     walking = walks(objects, bounds_of(world), people, seed)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(world_xml(objects, Path(world).stem, walking))
     except OSError as error:
-        raise PlanningError(f"cannot write world '{shown(path)}': {error.strerror}") from error
+        raise cannot_write(path, error, PlanningError) from error
     return len(objects)
 
 
