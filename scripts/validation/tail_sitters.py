@@ -239,6 +239,9 @@ def missions(page, kept):
 class Recorded:
     """Mixed into an Agent: keeps set-points and true positions, relative to the start."""
 
+    home: np.ndarray  # (1, 3) of that Agent [m]
+    height: float  # of it [m]
+
     def attach(self, flight):
         self.flight, self.rows, self.over = flight, [], False
         flight.autopilot.estimator.flight = flight  # of a TrueState; others ignore it

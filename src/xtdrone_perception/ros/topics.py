@@ -32,4 +32,12 @@ def follow(topic: str, use: Callable[[Message], None], rate: float) -> None:
 def publisher(topic: str, kind: str, latch: bool = False) -> Callable[[Fields], None]:
     """Returns what publishes the fields of a message of this kind."""
     topics = rospy.Publisher(topic, ros_class(kind), queue_size=2, latch=latch)
-    return lambda fields: topics.publish(fill(ros_class(kind)(), fields))
+
+    def publish(fields: Fields) -> None:
+        try:
+            topics.publish(fill(ros_class(kind)(), fields))
+        except rospy.ROSException:  # the node ends while an image is in use
+            if not rospy.is_shutdown():
+                raise
+
+    return publish
