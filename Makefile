@@ -58,7 +58,7 @@ test-long: override ARGS += --long -m long
 test-long: test
 
 # Processor time: a busy machine measures the same.
-test-times: override ARGS += --long --times $(CURDIR)/runs/test_times.json
+test-times: override ARGS += --long --times=$(CURDIR)/runs/test_times.json
 test-times: test
 	@. scripts/env.sh && python scripts/times_of_tests.py
 

@@ -1,6 +1,6 @@
 """Writes tests/TIMES.md, the processor time of the tests, and finds those beyond their budget.
 
-    make test ARGS="--times runs/test_times.json"  measures; parts of the tests add to the file
+    make test ARGS="--times=runs/test_times.json"  measures; parts of the tests add to the file
     python scripts/times_of_tests.py               writes the table from that file
     python scripts/times_of_tests.py --check       measures those beyond their budget once more,
                                                    alone; exits with status 1 if any still is
