@@ -15,7 +15,7 @@ help:
 	@echo "make check        ruff, mypy, layers of imports, private names; a minute"
 	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
 	@echo "make test-long    those that it leaves out: long flights, and those that need Chromium"
-	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
+	@echo "make test-fast    tests of each package that need no other program; 3 minutes"
 	@echo "make test-times   measures every test, and writes the table tests/TIMES.md"
 	@echo "make docs         the documentation site, into runs/site"
 	@echo "make notebook     the notebook in a new virtual environment with pip install .[notebook] alone"
