@@ -173,7 +173,7 @@ def main() -> None:
         except BatchError as error:
             print(f"nothing is measured: {error}")
             return
-    torch.set_num_threads(1)  # of the CPU: networks are small
+    torch.set_num_threads(1)  # on the CPU: the networks are too small to share
     torch.manual_seed(options.seed)
     learner = Learner(Flight(options.environments, options.device, options.seed), options.device)
     learner.learn()  # kernels are compiled before the clock starts

@@ -38,8 +38,8 @@ PLANES = {  # points of closed paths, relative to the start [m]
 class Noted:
     """An Agent that notes the true state of its vehicle while it flies, and ends with that."""
 
-    home: np.ndarray  # (1, 3) of that Agent [m]
-    height: float  # of it [m]
+    home: np.ndarray  # (1, 3) where the Agent took off [m]
+    height: float  # at which the Agent flies, above home [m]
 
     def attach(self, flight):
         getattr(super(), "attach", lambda flight: None)(flight)

@@ -117,6 +117,13 @@ def errors(rows: np.ndarray) -> Errors:
     return Errors(rms(STEP_S), rms(END_S), settled, float(error[t > STEP_S, 0].max()))
 
 
+def cells(found: Errors) -> tuple[str, str, str, str]:
+    """Lays out the errors of a flight: hover, after the step, settled, beyond."""
+    settled = f"{found.settled_s:.1f}" if found.step_m <= NEAR_M else "not"
+    beyond = max(found.beyond_m, 0.0)
+    return f"{found.hover_m:.2f}", f"{found.step_m:.2f}", settled, f"{beyond:.2f}"
+
+
 def own(page: Page, policy: str = "") -> None:
     """The policy of this project for any vehicle, flown alike; learned where none is given."""
     page.add(
@@ -136,13 +143,7 @@ def own(page: Page, policy: str = "") -> None:
                 page.row(vehicle, "fell", *[""] * 3)
                 continue
             found = errors(rows)
-            page.row(
-                vehicle,
-                f"{found.hover_m:.2f}",
-                f"{found.step_m:.2f}",
-                f"{found.settled_s:.1f}" if found.step_m <= NEAR_M else "not",
-                f"{max(found.beyond_m, 0.0):.2f}",
-            )
+            page.row(vehicle, *cells(found))
             print(page.lines[-1], flush=True)
     page.add(
         "",
@@ -198,10 +199,7 @@ def main() -> int:
             good = page.holds(f"{vehicle}: {worst:.2f} m at most", good)
         page.row(
             vehicle,
-            f"{found.hover_m:.2f}",
-            f"{found.step_m:.2f}",
-            f"{found.settled_s:.1f}" if found.step_m <= NEAR_M else "not",
-            f"{max(found.beyond_m, 0.0):.2f}",
+            *cells(found),
             f"{measured.hover_m:.2f}",
             f"{measured.step_m:.2f}",
             {True: "yes", False: "no bound"}.get(good, good),

@@ -239,8 +239,8 @@ def missions(page, kept):
 class Recorded:
     """Mixed into an Agent: keeps set-points and true positions, relative to the start."""
 
-    home: np.ndarray  # (1, 3) of that Agent [m]
-    height: float  # of it [m]
+    home: np.ndarray  # (1, 3) where the Agent took off [m]
+    height: float  # at which the Agent flies, above home [m]
 
     def attach(self, flight):
         self.flight, self.rows, self.over = flight, [], False

@@ -41,7 +41,7 @@ def time_parts(value: RosMessage) -> tuple[int, int]:
     return field(value, "sec"), field(value, "nanosec")
 
 
-def field(message: RosMessage, name: str) -> Any:  # of whatever type the message says
+def field(message: RosMessage, name: str) -> Any:  # the message's definition gives the type
     """Returns a field that ROS 1 and ROS 2 call differently, by ROS 2's name."""
     return getattr(message, name if hasattr(message, name) else _OF_ROS1[name])
 

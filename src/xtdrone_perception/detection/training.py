@@ -172,8 +172,8 @@ def _is_quick(device: str) -> bool:
     if device == "cuda":
         return torch.cuda.is_bf16_supported()
     ask = getattr(torch.cpu, "get_capabilities", None)  # PyTorch 2.10 and later
-    told = ask() if ask else {}
-    return bool(told.get("avx512_bf16") or told.get("amx_bf16"))
+    features = ask() if ask else {}
+    return bool(features.get("avx512_bf16") or features.get("amx_bf16"))
 
 
 def _read(folders: Sequence[Path], split: str) -> tuple[tuple[str, ...], list[Picture]]:
