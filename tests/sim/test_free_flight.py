@@ -1,4 +1,4 @@
-"""Vehicles that touch nothing are stepped without MuJoCo: as it would, and whatever else is near."""
+"""Vehicles that touch nothing are stepped without MuJoCo: as it would, whatever else is near."""
 
 import mujoco
 import numpy as np
@@ -6,8 +6,8 @@ import pytest
 
 from physics import push
 from xtdrone_core import VehicleSpec, resources
-from xtdrone_sim.engines import free_flight
 from xtdrone_sim.engines.embedded import EmbeddedEngine
+from xtdrone_sim.engines.free_flight import FreeFlight
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
@@ -36,7 +36,7 @@ def wrenches(of, rng):
 
 @pytest.mark.parametrize("payload", [0.0, 0.3])
 @pytest.mark.parametrize("name", resources.vehicle_names())
-def test_it_flies_as_mujoco_lets_it_fly(name, payload):
+def test_it_flies_as_mujoco_lets_it_fly(name, payload, monkeypatch):
     """For a second, from a slow turn on; with a payload beside the centre of gravity as well."""
     flown = []
     for alone in (True, False):
@@ -45,7 +45,8 @@ def test_it_flies_as_mujoco_lets_it_fly(name, payload):
             of.set_payload(0, payload, (0.1, -0.05, -0.1))
         of.state.ang_vel[0] = of.data.qvel[3:6] = 0.01, 0.02, -0.01
         if not alone:
-            of._free_flight._alone[:] = of._free_flight._all = False
+            monkeypatch.setattr(FreeFlight, "is_all", lambda self, data: False)
+            monkeypatch.setattr(FreeFlight, "finish", lambda self, data: None)
         rng = np.random.default_rng(5)
         for _ in range(250):
             push(of, wrenches(of, rng), STEP_US)
@@ -103,5 +104,5 @@ def test_one_that_is_hung_up_is_left_to_mujoco():
     tendon.wrap_site("ceiling")
     model = spec.compile()
     at = of.addresses.base
-    assert of._free_flight.is_all(of.data)
-    assert not free_flight.FreeFlight(model, of.masses, at).is_all(mujoco.MjData(model))
+    assert FreeFlight(of.model, of.masses, at).is_all(of.data)
+    assert not FreeFlight(model, of.masses, at).is_all(mujoco.MjData(model))
