@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes worlds/hall.world, worlds/corridor.world and worlds/gap.world from the plans of their walls and furniture.
+"""Writes the worlds hall, corridor and gap from the plans of their walls and furniture.
 
 With --check it writes nothing and exits with 1 if a file is not what its plan gives.
 """
