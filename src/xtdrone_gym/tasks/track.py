@@ -3,10 +3,9 @@
 As Racing-v0, of which it has goal, observation and reward. The gates are drawn anew in each
 episode, closer, with sharper turns and openings of 1 to 3 m, and have no frames: what is beside an
 opening has missed it. On a race track the same policy flies the track's gates. Learned on a track,
-episodes begin before any of its gates. The first openings are wide, later ones narrower, until they
-leave no more than room for the vehicle between the frames: who learns meets narrow ones as soon as
-it passes wide ones. There the frames are solid, that of the next gate and that of the last one: who
-is nearer to one than the vehicle's size has touched it.
+episodes begin before any of its gates, whose openings are drawn anew: from wide ones to those that
+leave room for the vehicle between the frames. There the frames are solid, that of the next gate and
+that of the last one: who is nearer to one than the vehicle's size has touched it.
 """
 
 import dataclasses
@@ -28,10 +27,9 @@ CLIMB = 0.15  # largest of the way to the next gate
 HEIGHTS = 1.5, 6.0  # [m]
 OPENINGS = 0.5, 1.5  # half the side of an opening, for the middle of the vehicle [m]
 # On a track: how far before a gate and beside it an episode begins, mostly ahead of its middle; what
-# of half an opening is left to the vehicle and the error of its estimate, but not more than this
-# part of it; laps of an episode.
-BEFORE, BESIDE, ROOM, MOST_ROOM, LAPS = (2.0, 6.0), 6.0, 0.45, 0.6, 2  # [m]
-NARROW_FROM = 6  # gates of an episode before these are as narrow as that
+# of half an opening is left to the vehicle itself, but not more than this part of it; laps of an
+# episode.
+BEFORE, BESIDE, ROOM, MOST_ROOM, LAPS = (1.0, 6.0), 6.0, 0.4, 0.6, 2  # [m]
 BAR = 0.2  # width of the bars of a frame [m]
 TRACK_LOSS = -5.0  # at the end by a touch and the like: with more it is learned to hover
 ON_TRACK_SPEED = 1.5  # largest along each axis at the start [m/s]
@@ -77,8 +75,7 @@ def begin_on_track(
             first = int(next_uniform(stream) * count)
             gate = limits[0, GATE * first : GATE * (first + 1)]
             way = _between(stream, BEFORE[0], BEFORE[1])
-            aside = _between(stream, -1.0, 1.0)
-            aside *= BESIDE * abs(aside)
+            aside = BESIDE * _between(stream, -1.0, 1.0) ** 3
             x = pos[0] + way * gate[3] - aside * gate[4] - gate[0]
             y = pos[1] + way * gate[4] + aside * gate[3] - gate[1]
             z = pos[2] + way * gate[5] - gate[2]
@@ -89,8 +86,7 @@ def begin_on_track(
                     goal[k] = limits[0, one + k]
                 goal[0], goal[1], goal[2] = goal[0] + x, goal[1] + y, goal[2] + z
                 narrow = min(goal[6], goal[7])
-                wider = max(1.0 - n / NARROW_FROM, 0.0) * (OPENINGS[1] - narrow)
-                goal[6] = goal[7] = narrow + wider * next_uniform(stream)
+                goal[6] = goal[7] = _between(stream, narrow, max(narrow, OPENINGS[1]))
 
 
 @njit
