@@ -26,9 +26,9 @@ BEARING, TURN = 0.7, 1.1  # largest from a gate's direction to the next one, and
 CLIMB = 0.15  # largest of the way to the next gate
 HEIGHTS = 1.5, 6.0  # [m]
 OPENINGS = 0.5, 1.5  # half the side of an opening, for the middle of the vehicle [m]
-# On a track: how far before a gate and beside it an episode begins, mostly ahead of its middle; what
-# of half an opening is left to the vehicle itself, but not more than this part of it; laps of an
-# episode.
+# On a track: how far before a gate and beside it an episode begins, mostly ahead of its middle;
+# what of half an opening is left to the vehicle itself, but not more than this part of it; laps of
+# an episode.
 BEFORE, BESIDE, ROOM, MOST_ROOM, LAPS = (1.0, 6.0), 6.0, 0.4, 0.6, 2  # [m]
 BAR = 0.2  # width of the bars of a frame [m]
 TRACK_LOSS = -5.0  # at the end by a touch and the like: with more it is learned to hover
