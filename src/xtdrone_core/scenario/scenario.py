@@ -72,10 +72,10 @@ class Scenario(metaclass=_TakesDeclared):
     vehicles: tuple[VehicleSpec, ...]
     world: str = option("empty", "a name from worlds/, or an SDF file", names=resources.world_names)
     engine: str = option(
-        "embedded", "physics engine, or module:Class", names=registry.ENGINES.names
+        "embedded", "physics engine, module:Class or FILE.py:Class", names=registry.ENGINES.names
     )
     autopilot: str = option(
-        "embedded", "flight stack, or module:Class", names=registry.AUTOPILOTS.names
+        "embedded", "flight stack, module:Class or FILE.py:Class", names=registry.AUTOPILOTS.names
     )
     speed: float = option(
         1.0,
