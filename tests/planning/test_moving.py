@@ -33,10 +33,12 @@ def test_points_that_lie_together_are_a_group_and_walls_are_none():
     post = seen_side(np.array([3.0, 1.0]), 0.2, np.zeros(3))
     far = seen_side(np.array([30.0, 1.0]), 0.2, np.zeros(3))
     wall = np.array([[5.0, y, 1.0] for y in np.arange(-4.0, 0.0, 0.05)])
-    found = groups(np.concatenate([post, far, wall, [[-3.0, -3.0, 1.0]]]), np.zeros(3))
+    points = np.concatenate([post, far, wall, [[-3.0, -3.0, 1.0]]])
+    found = groups(points, np.zeros(3), points[:, 2] > 1.25)
     assert len(found) == 1
     assert found[0, :2] == pytest.approx((2.87, 0.96), abs=0.06)
     assert found[0, 2] == 40
+    assert found[0, 3] == pytest.approx((post[:, 2] > 1.25).mean())
 
 
 def tracks_of(walkers, posts, seconds=3.0, viewer=lambda t: np.array([2.0 * t, 0.0, 1.3])):
@@ -60,6 +62,16 @@ def test_who_walks_moves_and_trees_that_one_flies_past_do_not():
     assert (u, v) == pytest.approx(walker[1], abs=0.25)
     ahead = tracks.at(4_000_000)[0, :2]
     assert ahead == pytest.approx((x + u, y + v))
+
+
+@pytest.mark.parametrize("part, count", [(0.0, 0), (0.25, 1)])
+def test_what_is_where_nothing_was_seen_to_be_free_does_not_move(part, count):
+    """A tree that leans seems to walk as one sees more and more of its height."""
+    tracks = Tracks()
+    for t_us in range(0, 2_000_001, STEP_US):
+        points = seen_side(np.array([5.0, 1e-6 * t_us]), 0.25, np.zeros(3))
+        tracks.see(t_us, points, np.zeros(3), np.arange(len(points)) < part * len(points))
+    assert tracks.count == count
 
 
 def test_who_is_hidden_for_a_moment_walks_on_and_is_forgotten_later():

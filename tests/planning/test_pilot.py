@@ -191,7 +191,7 @@ class Silent:
         ),
         (nothing, (9.0, 0.0, 2.0), dict(planner=Silent()), "it does not want to"),
         (wall, (2.0, 0.0, 2.0), {}, "the goal is in an obstacle"),
-        (room_around, (9.0, 0.0, 2.0), dict(seconds=16.0), "shut in|no smooth way"),
+        (room_around, (9.0, 0.0, 2.0), dict(seconds=16.0), "shut in|no smooth way|all around"),
     ],
 )
 def test_it_brakes_holds_and_says_why(occupied, goal, options, reason):
