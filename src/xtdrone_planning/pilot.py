@@ -275,7 +275,7 @@ class Pilot(Memory):
             self.yaw += _SCAN_RATE * PLAN_US * 1e-6
             return
         ahead = self.flown.since(t_us + round(_AHEAD_S * 1e6)).pos - now.pos
-        if self.look is not None and self._is_nearly_there(now.pos):
+        if self.look is not None and not self.reason and self._is_nearly_there(now.pos):
             ahead = np.array([math.cos(self.look), math.sin(self.look)])
         elif np.linalg.norm(ahead[:2]) < 0.4:
             ahead = _beyond(self.path, now.pos, 1.5)

@@ -96,6 +96,18 @@ def test_who_turns_round_is_still_known_to_move():
     assert seen[45][0, 2] < -0.4  # 0.9 s after it has turned round
 
 
+def test_who_was_not_known_to_walk_is_known_after_a_turn():
+    """One who came from where nothing had been seen walks back."""
+    tracks = Tracks()
+    for t_us in range(0, 4_400_001, STEP_US):
+        t = 1e-6 * t_us
+        x = 3.0 + min(t, 3.0) - max(t - 3.0, 0.0)
+        points = seen_side(np.array([x, 1.0]), 0.25, np.zeros(3))
+        tracks.see(t_us, points, np.zeros(3), np.full(len(points), t > 3.0))
+    assert len(tracks.at(4_400_000)) == 1
+    assert tracks.at(4_400_000)[0, 2] < -0.5
+
+
 def test_tracks_survive_a_snapshot(tmp_path):
     tracks = tracks_of([(np.array([3.0, 3.0]), np.array([0.0, -1.0]))], [], 2.0)
     snapshot.write(tmp_path / "snapshot", tracks.save(), {})

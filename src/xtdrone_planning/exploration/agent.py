@@ -210,6 +210,8 @@ class ExploreAgent(SeeingAgent):
         start = np.array([*pos[:2], self.height])
         find = nearest if self._scheme == "nearest" else viewpoints
         views, ways = find(pilot.field, patches, pilot.limits, start, self._lens)
+        if not views and not self._seen:  # it has seen next to nothing yet, as before a wall
+            views, ways = viewpoints(pilot.field, patches, pilot.limits, start, self._lens, 1)
         if not views:
             self.event(t_us, "explored", seen_m3=round(sum(pilot.voxels.known_volume()), 1))
             return False

@@ -11,7 +11,7 @@ from ..maps.distance_field import FREE, UNSEEN, DistanceField
 from ..planners.planner import Limits
 
 PATCH = 0.8  # side of the upright blocks that frontiers are grouped by [m]
-WORTH = 50  # fewer voxels of frontier are not worth a look
+WORTH = 80  # fewer voxels of frontier are not worth a look
 _FACES = 0.25  # a frontier is seen from in front of it: cosine of the largest angle
 _BEFORE = 0.5  # so near before a frontier a line of sight may end [m]
 _YAWS = 16  # headings that are tried
@@ -81,7 +81,12 @@ def seen_from(
 
 
 def viewpoints(
-    field: DistanceField, patches: Patches, limits: Limits, start: np.ndarray, view: View
+    field: DistanceField,
+    patches: Patches,
+    limits: Limits,
+    start: np.ndarray,
+    view: View,
+    worth: int = WORTH,
 ) -> tuple[list[Viewpoint], np.ndarray]:
     """Returns a few places from which all frontiers are seen that can be, and the ways to them.
 
@@ -93,6 +98,7 @@ def viewpoints(
         limits: Heights and least distance.
         start: (3,) where the vehicle is [m]; viewpoints are at its height.
         view: What is seen from a place.
+        worth: Fewer voxels of frontier make no viewpoint.
 
     Returns:
         The viewpoints, and the lengths (V,) of the ways to them from the start [m].
@@ -106,7 +112,7 @@ def viewpoints(
     while len(covers):
         gains = numbers @ left
         best = int(np.argmax(gains))
-        if gains[best] < WORTH:
+        if gains[best] < worth:
             break
         place, yaw = divmod(best, _YAWS)
         out.append(Viewpoint(places[place], float(yaws[yaw]), int(gains[best])))
@@ -118,10 +124,11 @@ def viewpoints(
 def nearest(
     field: DistanceField, patches: Patches, limits: Limits, start: np.ndarray, view: View
 ) -> tuple[list[Viewpoint], np.ndarray]:
-    """Returns the nearest place close to a frontier, turned towards it; else as viewpoints().
+    """Returns the nearest place close to a frontier, turned towards it, as viewpoints() does.
 
     Yamauchi, "A frontier-based approach for autonomous exploration", CIRA 1997: each goal is the
-    nearest accessible frontier.
+    nearest accessible frontier. What is left when none can be seen from close by is looked at from
+    the nearest of the viewpoints.
     """
     places, ways = reachable(field, start, limits)
     off = patches.pos[None, :, :2] - places[:, None, :2]
@@ -136,7 +143,9 @@ def nearest(
         best = int(np.argmax(gains))
         if gains[best] >= WORTH:
             return [Viewpoint(places[place], float(yaws[best]), int(gains[best]))], ways[[place]]
-    return [], np.zeros(0)
+    views, lengths = viewpoints(field, patches, limits, start, view)
+    first = np.argsort(lengths)[:1]
+    return [views[k] for k in first], lengths[first]
 
 
 def reachable(

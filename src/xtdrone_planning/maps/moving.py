@@ -143,10 +143,13 @@ class Tracks(Memory):
         begins = ~self._moves & (self._sure >= _SURE)
         self.count += int(begins.sum())
         self._quick_us = np.where(pace < _REST, self._quick_us, t_us)
-        stands_us = np.where(gone > _WALKED, _STANDS_US, 0)
+        stands_us = np.where(self._way > _WALKED, _STANDS_US, 0)
         ends = self._moves & (t_us - self._quick_us > stands_us)
-        self._begun[ends, :2], self._way[ends] = self._state[ends, :2], 0.0  # it may go on
         self._moves = (self._moves | begins) & ~ends
+        # Who has turned round, or has begun to walk after a rest, is measured from there on.
+        astray = ~self._moves & (self._way > _GONE / _STRAIGHT) & (gone <= _STRAIGHT * self._way)
+        again = ends | astray
+        self._begun[again, :2], self._way[again] = self._state[again, :2], 0.0
 
     def _keep(self, which: np.ndarray) -> None:
         for name in _PARTS:
