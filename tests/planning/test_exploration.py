@@ -8,7 +8,6 @@ import pytest
 from xtdrone_planning.exploration.agent import seconds_to
 from xtdrone_planning.exploration.coverage import Coverage
 from xtdrone_planning.exploration.frontiers import (
-    WORTH,
     View,
     distances,
     frontiers,
@@ -55,28 +54,28 @@ def two_rooms(x, y):
 
 def test_frontiers_are_where_known_space_ends():
     patches = frontiers(field_of(known_disc), LIMITS, BOUNDS)
-    assert patches.count.sum() > 100
+    assert patches.voxels.sum() > 100
     assert np.hypot(*patches.pos[:, :2].T) == pytest.approx(3.9, abs=0.3)
     outward = (patches.pos[:, :2] * patches.out).sum(axis=1)
     assert (outward > 0.8 * np.hypot(*patches.pos[:, :2].T)).all()
-    assert not len(frontiers(field_of(two_rooms), LIMITS, BOUNDS[:, :] * 0.9).count)
+    assert not len(frontiers(field_of(two_rooms), LIMITS, BOUNDS[:, :] * 0.9).voxels)
 
 
-START, VIEW = np.array([0.0, 0.0, 1.4]), View(6.0, 0.5)
+START, VIEW, WORTH = np.array([0.0, 0.0, 1.4]), View(6.0, 0.5), 80
 
 
 def test_a_few_viewpoints_show_all_frontiers():
     field = field_of(known_disc)
     patches = frontiers(field, LIMITS, BOUNDS)
-    views, ways = viewpoints(field, patches, LIMITS, START, VIEW)
-    seen = np.zeros(len(patches.count), dtype=bool)
+    views, ways = viewpoints(field, patches, LIMITS, START, VIEW, WORTH)
+    seen = np.zeros(len(patches.voxels), dtype=bool)
     for view, way in zip(views, ways, strict=True):
         assert field.is_known(view.pos) and way >= np.hypot(*view.pos[:2]) - 0.3
         own = seen_from(field, patches, view.pos[None], np.array([view.yaw]), VIEW)[0, 0]
-        assert patches.count[own].sum() >= view.gain >= WORTH
+        assert patches.voxels[own].sum() >= view.gain >= WORTH
         seen |= own
-    assert patches.count[~seen].sum() < WORTH
-    assert len(views) < 0.5 * len(patches.count)
+    assert patches.voxels[~seen].sum() < WORTH
+    assert len(views) < 0.5 * len(patches.voxels)
 
 
 def test_a_frontier_is_not_seen_through_a_wall_nor_from_behind_nor_from_afar():
@@ -101,10 +100,12 @@ def test_the_baseline_goes_where_the_nearest_frontier_is():
 
     field = field_of(disc)
     patches = frontiers(field, LIMITS, BOUNDS)
-    (view,), (way,) = nearest(field, patches, LIMITS, START, VIEW)
+    (view,), (way,) = nearest(field, patches, LIMITS, START, VIEW, WORTH)
     assert way < 2.5 and view.pos[0] < 0.5 and np.cos(view.yaw) < 0.0
     known = field_of(two_rooms)
-    assert nearest(known, frontiers(known, LIMITS, 0.9 * BOUNDS), LIMITS, START, VIEW)[0] == []
+    assert (
+        nearest(known, frontiers(known, LIMITS, 0.9 * BOUNDS), LIMITS, START, VIEW, WORTH)[0] == []
+    )
 
 
 def test_a_way_to_the_other_room_leads_through_the_door():

@@ -22,7 +22,6 @@ from ..planners.planner import Limits
 from ..seeing import SeeingAgent
 from .coverage import Coverage
 from .frontiers import (
-    WORTH,
     Patches,
     View,
     Viewpoint,
@@ -43,6 +42,7 @@ _NEAR, _TURNED = 0.5, 0.25  # so near to a viewpoint [m], and turned so far [rad
 _LOOK_US = 400_000  # for so long it looks there [us]
 _STUCK_US = 4_000_000  # held for so long it gives a viewpoint up [us]
 _LATE_S, _SLOWER = 6.0, 2.0  # and when it takes so much longer than the way at full speed [s]
+_WORTH = 80, 40  # voxels of frontier that a viewpoint shows: first the large gaps, then the rest
 _KEPT = 0.35  # a viewpoint is flown to as long as so much of what it shows is unseen
 _TRIES = 2  # a frontier that is still there after so many looks is left out
 _SIGHT = 6.0  # a frontier is to be seen from so near [m]
@@ -103,7 +103,7 @@ class ExploreAgent(SeeingAgent):
         self._there_is: Coverage | None = None
         self._lens = View(_SIGHT, np.pi)
         self._next_choice_us, self._late_us, self._near_us = 0, 0, -1
-        self._view: list[Any] = []  # the Viewpoint that is flown to
+        self._view: list[Any] = []  # where to, heading, and voxels it is to show to be worth it
         self._tried: dict[str, int] = {}  # how often a block of frontiers was looked at in vain
         self._seen: list[list[float]] = []  # viewpoints that were chosen
 
@@ -147,7 +147,7 @@ class ExploreAgent(SeeingAgent):
                 name = "{},{}".format(*block)
                 self._tried[name] = self._tried.get(name, 0) + 1
             patches, pilot.held_us = self._left(), -1
-        elif self._view and patches.count[in_view].sum() >= max(WORTH, _KEPT * self._view[2]):
+        elif self._view and patches.voxels[in_view].sum() >= self._view[2]:
             return since > self._limits_us
         return not self._choose(t_us, estimates.pos[0], patches) or since > self._limits_us
 
@@ -169,7 +169,7 @@ class ExploreAgent(SeeingAgent):
     def _in_view(self, patches: Patches) -> np.ndarray:
         """Returns which frontiers (F,) the viewpoint is to show."""
         if not self._view:
-            return np.zeros(len(patches.count), dtype=bool)
+            return np.zeros(len(patches.voxels), dtype=bool)
         pos, yaw = np.array(self._view[0])[None], np.array([self._view[1]])
         return seen_from(self.pilot.field, patches, pos, yaw, self._lens)[0, 0]
 
@@ -209,15 +209,18 @@ class ExploreAgent(SeeingAgent):
         pilot = self.pilot
         start = np.array([*pos[:2], self.height])
         find = nearest if self._scheme == "nearest" else viewpoints
-        views, ways = find(pilot.field, patches, pilot.limits, start, self._lens)
-        if not views and not self._seen:  # it has seen next to nothing yet, as before a wall
-            views, ways = viewpoints(pilot.field, patches, pilot.limits, start, self._lens, 1)
-        if not views:
+        # Who has seen next to nothing yet, as before a wall, looks at what little there is.
+        for worth in _WORTH if self._seen else (*_WORTH, 1):
+            views, ways = find(pilot.field, patches, pilot.limits, start, self._lens, worth)
+            if views:
+                break
+        else:
             self.event(t_us, "explored", seen_m3=round(sum(pilot.voxels.known_volume()), 1))
             return False
         first = self._first(views, ways)
         chosen, way = views[first], ways[first]
-        self._view, self._near_us = [chosen.pos.tolist(), chosen.yaw, chosen.gain], -1
+        kept = max(worth, _KEPT * chosen.gain)
+        self._view, self._near_us = [chosen.pos.tolist(), chosen.yaw, kept], -1
         self._late_us = t_us + round(1e6 * (_LATE_S + _SLOWER * way / pilot.limits.speed))
         self._seen.append(chosen.pos.tolist())
         self.event(t_us, "viewpoint", pos=np.round(chosen.pos, 2).tolist(), left=len(views))

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_dynamics.compiled import njit
 
@@ -11,7 +12,6 @@ from ..maps.distance_field import FREE, UNSEEN, DistanceField
 from ..planners.planner import Limits
 
 PATCH = 0.8  # side of the upright blocks that frontiers are grouped by [m]
-WORTH = 80  # fewer voxels of frontier are not worth a look
 _FACES = 0.25  # a frontier is seen from in front of it: cosine of the largest angle
 _BEFORE = 0.5  # so near before a frontier a line of sight may end [m]
 _YAWS = 16  # headings that are tried
@@ -34,7 +34,7 @@ class Patches(NamedTuple):
     block: np.ndarray  # (F, 2) number of the block
     pos: np.ndarray  # (F, 3) middle [m]
     out: np.ndarray  # (F, 2) direction towards the unseen, a unit vector
-    count: np.ndarray  # (F,) voxels
+    voxels: np.ndarray  # (F,) how many
 
 
 class Viewpoint(NamedTuple):
@@ -86,7 +86,7 @@ def viewpoints(
     limits: Limits,
     start: np.ndarray,
     view: View,
-    worth: int = WORTH,
+    worth: int,
 ) -> tuple[list[Viewpoint], np.ndarray]:
     """Returns a few places from which all frontiers are seen that can be, and the ways to them.
 
@@ -105,8 +105,9 @@ def viewpoints(
     """
     places, ways = reachable(field, start, limits)
     yaws = np.arange(_YAWS) * (2.0 * math.pi / _YAWS)
-    covers = seen_from(field, patches, places, yaws, view).reshape(-1, len(patches.count))
-    left = patches.count.astype(np.float32)
+    covers = seen_from(field, patches, places, yaws, view)
+    covers = covers.reshape(len(places) * _YAWS, len(patches.voxels))
+    left = patches.voxels.astype(np.float32)
     numbers = covers.astype(np.float32)
     out, lengths = [], []
     while len(covers):
@@ -122,7 +123,12 @@ def viewpoints(
 
 
 def nearest(
-    field: DistanceField, patches: Patches, limits: Limits, start: np.ndarray, view: View
+    field: DistanceField,
+    patches: Patches,
+    limits: Limits,
+    start: np.ndarray,
+    view: View,
+    worth: int,
 ) -> tuple[list[Viewpoint], np.ndarray]:
     """Returns the nearest place close to a frontier, turned towards it, as viewpoints() does.
 
@@ -139,11 +145,11 @@ def nearest(
         angles = np.arctan2(off[place, :, 1], off[place, :, 0])
         yaws = angles[close[place]]
         covers = seen_from(field, patches, places[[place]], yaws, view)[0]
-        gains = (covers & covers[:, close[place]].diagonal()[:, None]) @ patches.count
+        gains = (covers & covers[:, close[place]].diagonal()[:, None]) @ patches.voxels
         best = int(np.argmax(gains))
-        if gains[best] >= WORTH:
+        if gains[best] >= worth:
             return [Viewpoint(places[place], float(yaws[best]), int(gains[best]))], ways[[place]]
-    views, lengths = viewpoints(field, patches, limits, start, view)
+    views, lengths = viewpoints(field, patches, limits, start, view, worth)
     first = np.argsort(lengths)[:1]
     return [views[k] for k in first], lengths[first]
 
@@ -167,9 +173,9 @@ def reachable(
     return places[roomy], ways[roomy]
 
 
-def turn(angle: np.ndarray, yaw: np.ndarray | float) -> np.ndarray:
+def turn(angle: npt.ArrayLike, yaw: npt.ArrayLike) -> np.ndarray:
     """Returns the way from a heading to an angle, -pi to pi [rad]."""
-    return np.asarray((angle - yaw + math.pi) % (2.0 * math.pi) - math.pi)
+    return np.asarray((np.subtract(angle, yaw) + math.pi) % (2.0 * math.pi) - math.pi)
 
 
 def distances(
