@@ -22,7 +22,7 @@ KINDS = ("depth", "lidar", "cloud")  # of readings that become a map
 OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])  # to x forward, y left
 _OTHER = 0.9  # what is so near to where another vehicle should be is that vehicle [m]
 _KEPT_US = 1_000_000  # poses are kept for so long [us]
-_FREE = -3  # log-odds of what was seen to be free a few times
+_FREE = -1  # log-odds of what is known to be free, even if it was just hit once
 _COLUMNS = 160  # so many columns of a depth image are looked at for what moves
 
 

@@ -1,9 +1,12 @@
 """People: how they are found and predicted, and that a vehicle keeps off them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from lxml import etree
 
+from xtdrone_core import Reading
 from xtdrone_core.command import main
 from xtdrone_core.runs import snapshot
 from xtdrone_planning.forest import bounds_of, objects_of
@@ -14,6 +17,7 @@ from xtdrone_planning.people import walks
 from xtdrone_planning.planners import guard
 from xtdrone_planning.planners.evading import Evasion
 from xtdrone_planning.planners.planner import STEP_S, Limits, Situation, Trajectory
+from xtdrone_planning.sight import Sight
 from xtdrone_sim.world.sdf_world import load_world
 
 STEP_US = 100_000
@@ -106,6 +110,28 @@ def test_who_was_not_known_to_walk_is_known_after_a_turn():
         tracks.see(t_us, points, np.zeros(3), np.full(len(points), t > 3.0))
     assert len(tracks.at(4_400_000)) == 1
     assert tracks.at(4_400_000)[0, 2] < -0.5
+
+
+@pytest.mark.parametrize("behind, count", [(8.0, 1), (np.nan, 0)])
+def test_what_moves_is_seen_where_it_was_free(behind, count):
+    """Something 4 m ahead goes aside, before a wall or before what is never seen."""
+    camera = {"fx": 60.0, "fy": 60.0, "cx": 31.5, "cy": 23.5, "near": 0.3, "far": 10.0}
+    camera |= {"width": 64, "height": 48, "pos": (0.0, 0.0, 0.0), "quat": (0.0, 0.0, 0.0, 1.0)}
+    sensor = {"vehicle": "a", "sensor": "camera", "kind": "depth", "parameters": [camera]}
+    voxels = VoxelMap((20, 20, 6), 0.2, (0, 0, 1.5))
+    sight = Sight("a", [sensor], voxels)
+    assert sight.widest == pytest.approx((10.0, np.arctan(32.0 / 60.0)))
+    tracks = Tracks()
+    sight.tracks = tracks, 0.5, 3.0
+    here = SimpleNamespace(pos=np.array([[0.0, 0.0, 1.5]]), quat=np.array([[0.0, 0.0, 0.0, 1.0]]))
+    for t_us in range(0, 4_000_001, STEP_US):
+        aside = 1.0 - 1e-6 * max(t_us - 2_000_000, 0)
+        across = (np.arange(64) - 31.5) / 60.0 * 4.0
+        depth = np.full((48, 64), behind, dtype=np.float32)
+        depth[:, np.abs(across - aside) < 0.25] = 4.0
+        sight.on_reading(Reading("depth", "a", "camera", t_us, {"depth": depth}))
+        sight.take(t_us, here)
+    assert tracks.count == count
 
 
 def test_tracks_survive_a_snapshot(tmp_path):

@@ -24,7 +24,7 @@ _STANDS_US, _WALKED = 3_000_000, 1.5  # for so long [us], if it has gone so far 
 # goes on at once
 _STRAIGHT = 0.75  # part of the way of a track that is the way from its begin
 _SURE = 3  # times that this is so one after the other
-_FRESH = 0.12  # part of the points that are where it was free before: what stands has none,
+_FRESH = 0.05  # part of the points that are where it was free before: what stands has none,
 _FRESH_S = 0.5  # in the mean of so long [s]
 
 
