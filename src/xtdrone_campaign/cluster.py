@@ -15,6 +15,7 @@ from .errors import CampaignError
 from .runners import Done
 
 LOCAL = "local"  # this machine, in place of an address
+_RETRIES = 3  # of a task whose process or machine is lost
 
 
 class RayRunner:
@@ -55,7 +56,8 @@ class RayRunner:
         if not tasks:
             return
         self._connect(ray)
-        remote = ray.remote(num_cpus=self._cores, max_retries=0)(self._function)
+        # What a lost machine had begun is done again by another one. An exception is an answer.
+        remote = ray.remote(num_cpus=self._cores, max_retries=_RETRIES)(self._function)
         waiting: dict[Any, int] = {}
         try:
             waiting.update({remote.remote(task): k for k, task in enumerate(tasks)})

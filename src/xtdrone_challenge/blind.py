@@ -8,7 +8,7 @@ import numpy as np
 from xtdrone_core import Estimates, FleetState, SensorBatch
 from xtdrone_core.contracts import Flight, LandingTargetTaker, Observer
 
-from .errors import ChallengeError
+from .errors import RefusedError
 
 
 class BlindFlight:
@@ -30,9 +30,9 @@ class BlindFlight:
         """Nobody may see it.
 
         Raises:
-            ChallengeError: Always.
+            RefusedError: Always.
         """
-        raise ChallengeError("the rules forbid the true state: fly by estimates and readings")
+        raise RefusedError("the rules forbid the true state: fly by estimates and readings")
 
     @property
     def t_us(self) -> int:
@@ -52,7 +52,7 @@ class BlindFlight:
     @observers.setter
     def observers(self, given: Any) -> None:  # what += has returned
         if given is not self._observers:
-            raise ChallengeError("observers of a flight are added, not replaced")
+            raise RefusedError("observers of a flight are added, not replaced")
 
     @property
     def autopilot(self) -> "BlindAutopilot":

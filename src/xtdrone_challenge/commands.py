@@ -10,13 +10,14 @@ from xtdrone_core.errors import MISSED
 from xtdrone_core.outputs import cannot_write
 from xtdrone_core.runs import run_folder
 
-from .declarations import CHALLENGES
+from .declarations import CHALLENGES, DOORS
 from .errors import ChallengeError
 
 EXAMPLES = """examples:
   xtdrone challenge list
   xtdrone challenge run search_and_land --seeds 3
   xtdrone challenge run forest_dash --team my_team.py:Dasher --seeds 20
+  xtdrone challenge run delivery_in_wind --team 'mavlink:my_team.py --fast' --seeds 3
   xtdrone challenge table runs/challenge_*/result.json --html table.html
   xtdrone challenge verify runs/challenge_search_and_land/result.json
 """
@@ -41,9 +42,12 @@ def _add_run(actions: Subparsers) -> None:
     name = run.add_argument("name", metavar="NAME", help=", ".join(CHALLENGES.names()))
     name.completer = lambda **_: CHALLENGES.names()
     team = run.add_argument(
-        "--team", help="an Agent's name, module:Class or FILE.py:Class (the baseline)"
+        "--team",
+        help="an Agent's name, module:Class or FILE.py:Class; a program: mavlink:COMMAND, "
+        "ros1:COMMAND or ros2:COMMAND, whose first word may be a file .py, .launch or .launch.py "
+        "(the baseline)",
     )
-    team.completer = lambda **_: registry.AGENTS.names()
+    team.completer = lambda **_: [*registry.AGENTS.names(), *(f"{door}:" for door in DOORS)]
     run.add_argument("--seeds", type=_count, default=20, help="how many flights (20)")
     run.add_argument(
         "--patience",
@@ -64,7 +68,9 @@ def _add_table(actions: Subparsers) -> None:
 
 
 def _add_verify(actions: Subparsers) -> None:
-    verify = actions.add_parser("verify", help="fly a result again, bit for bit", epilog=EXAMPLES)
+    verify = actions.add_parser(
+        "verify", help="fly a result again; Agents bit for bit", epilog=EXAMPLES
+    )
     verify.add_argument("result", metavar="FILE", help="result.json of a run")
     verify.add_argument("--patience", type=float, default=600.0, metavar="S", help="as of run")
     _add_key(verify)
@@ -141,19 +147,19 @@ def verify_result(args: argparse.Namespace) -> int:
     seeds = [flight["seed"] for flight in claimed["flights"]]
     folder = run_folder.create(f"verify_{claimed['challenge'].rpartition(':')[2]}")
     judged = _judged(claimed["challenge"], claimed["team"], seeds, folder, args.patience)
-    again = result.compose(claimed["challenge"], claimed["team"], judged, key)
-    different = [name for name in again if again[name] != claimed.get(name) and name != "signature"]
-    print(f"not as claimed: {', '.join(different)}" if different else "as claimed, bit for bit")
+    flown = result.compose(claimed["challenge"], claimed["team"], judged, key)
+    different, found = result.again(claimed, flown)
+    print(f"not as claimed: {', '.join(different)}" if different else found)
     return MISSED if different else 0
 
 
 def _judged(
     name: str, team: str, seeds: list[int], folder: Path, patience: float
 ) -> list[dict[str, Any]]:
-    from .judge import team_class
+    from .judge import check_team
     from .run import flights
 
-    team_class(team)  # a team that is not there is refused before the first flight
+    check_team(team)  # before the first flight
     judged = []
     for flight in flights(name, team, seeds, folder, patience):
         judged.append(flight)

@@ -2,6 +2,7 @@
 
 from xtdrone_core import registry
 
+DOORS = ("mavlink", "ros1", "ros2")  # by which programs of their own fly
 CHALLENGES = registry.Group(
     "challenge", "xtdrone.challenges", "xtdrone_challenge.challenge:Challenge"
 )

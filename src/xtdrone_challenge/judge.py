@@ -1,10 +1,13 @@
 """Judges one flight in a process of its own: python -m xtdrone_challenge.judge REQUEST ANSWER."""
 
 import contextlib
+import dataclasses
 import hashlib
 import inspect
 import json
+import signal
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,15 +15,21 @@ from typing import Any
 from xtdrone_core import XtdroneError, registry
 from xtdrone_core.contracts import Attachable
 from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.control_link import ControlServer
+from xtdrone_core.runs.ports import INSTANCES, Ports, require_free
 from xtdrone_core.scenario.arguments import arguments_of
 
 from .blind import BlindFlight
 from .challenge import Challenge, Referee
 from .declarations import CHALLENGES
-from .errors import ChallengeError
+from .doors import door_of
+from .entry import ProgramEntry
+from .errors import RefusedError
+from .programs import program_of
 
 DONE, REFUSED, FAILED, CRASHED = "done", "refused", "failed", "crashed"
 _SLICE_US = 1_000_000  # simulated time between two looks at the referee [us]
+_START_S = 15.0  # simulated time that programs have in addition, to start [s]
 
 
 @dataclass(frozen=True)
@@ -38,11 +47,11 @@ class Judged:
 
 
 def judge(name: str, team: str, seed: int, folder: Path) -> Judged:
-    """Flies a team's Agent once and judges it.
+    """Flies a team once and judges it.
 
     Args:
         name: Of the challenge.
-        team: An Agent's name, module:Class or FILE.py:Class.
+        team: An Agent's name, module:Class or FILE.py:Class; of a program, DOOR:COMMAND.
         seed: Of the flight.
         folder: Run folder for its logs; it must be empty.
     """
@@ -53,14 +62,27 @@ def judge(name: str, team: str, seed: int, folder: Path) -> Judged:
     folder.mkdir(parents=True, exist_ok=True)
     run_folder.prepare(folder)
     scenario = challenge.scenario(seed, folder)
+    program, control, door = program_of(team), None, None
+    if program is not None:
+        door = door_of(program.door)
+        scenario = door.scenario(dataclasses.replace(scenario, instance=_free_instance()))
+        control = ControlServer(scenario.ports.control) if door.control else None
     scenario.save(folder / "scenario.yaml")
-    status, reason = DONE, ""
-    with contextlib.closing(Simulation(scenario, folder, links=False)) as simulation:
+    status, reason, pace = DONE, "", {}
+    with contextlib.closing(
+        Simulation(scenario, folder, control=control, links=program is not None)
+    ) as simulation:
         simulation.observers.append(referee)
         try:
-            simulation.agent = entered(challenge, name, team, seed, scenario.n)
-            _fly(simulation, challenge, referee)
-        except ChallengeError as error:
+            if program is not None and door is not None:
+                told = {"challenge": name, "seed": seed, "told": challenge.told(seed)}
+                with contextlib.closing(ProgramEntry(program, door, simulation, told)) as entry:
+                    _fly(simulation, challenge.longest_s + _START_S, referee, entry.goes_on)
+                pace = {"real_time": simulation.real_time_factor()}
+            else:
+                simulation.agent = agent = entered(challenge, name, team, seed, scenario.n)
+                _fly(simulation, challenge.longest_s, referee, lambda: not agent.done)
+        except RefusedError as error:
             status, reason = REFUSED, str(error)
         except XtdroneError as error:
             status, reason = FAILED, str(error)
@@ -71,7 +93,7 @@ def judge(name: str, team: str, seed: int, folder: Path) -> Judged:
         collisions, seconds = len(simulation.collisions), simulation.t_us * 1e-6
     points = referee.points(collisions) if status == DONE else 0.0
     truth = hashlib.sha256((folder / run_folder.TRUTH).read_bytes()).hexdigest()
-    figures = {key: round(float(value), 4) for key, value in referee.figures().items()}
+    figures = {key: round(float(value), 4) for key, value in (referee.figures() | pace).items()}
     line = " ".join(reason.split())
     return Judged(seed, round(points, 3), status, line, seconds, collisions, figures, truth)
 
@@ -94,31 +116,61 @@ def entered(challenge: Challenge, name: str, team: str, seed: int, n: int) -> An
     return agent
 
 
+def check_team(team: str) -> None:
+    """Refuses a team that is not there, or cannot fly on this machine.
+
+    Raises:
+        XtdroneError: Such a team.
+    """
+    program = program_of(team)
+    if program is None:
+        team_class(team)
+    else:
+        door_of(program.door).check()
+
+
 def team_class(team: str) -> Any:  # a class of Agents
     """Loads a team's class.
 
     Raises:
         XtdroneError: There is none.
     """
-    path, _, kind = team.rpartition(":")
-    if path.endswith(".py"):
-        return registry.load_from_file("team", Path(path), kind)
     return registry.AGENTS.load(team)
 
 
-def _fly(simulation: Any, challenge: Challenge, referee: Referee) -> None:  # a Simulation
-    """Flies until the Agent is done, nothing more can be won, or the time is over."""
+def _free_instance() -> int:
+    """The environment's instance, or another one if its ports are taken.
+
+    Raises:
+        ControlError: There is none.
+    """
+    own = Ports()
+    for instance in (own.instance, *range(INSTANCES)):
+        if Ports(instance).free():
+            return instance
+    require_free(own)
+    return own.instance
+
+
+def _fly(
+    simulation: Any,  # a Simulation
+    longest_s: float,
+    referee: Referee,
+    goes_on: Callable[[], bool],
+) -> None:
+    """Flies until the team is done, nothing more can be won, or the time is over."""
     while (
-        not simulation.agent.done
+        goes_on()
         and not referee.over
         and not simulation.crashes
-        and simulation.t_us < challenge.longest_s * 1e6
+        and simulation.t_us < longest_s * 1e6
     ):
         simulation.run(simulation.t_us + _SLICE_US)
 
 
 def main() -> int:
     """Judges what the file of the first argument asks for; the answer goes into the second."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what a program has started ends as well
     request, answer = map(Path, sys.argv[1:3])
     asked = json.loads(request.read_text())
     judged = judge(asked["challenge"], asked["team"], asked["seed"], Path(asked["folder"]))

@@ -16,6 +16,7 @@ from xtdrone_core.errors import shown
 from .declarations import CHALLENGES
 from .errors import ChallengeError
 from .judge import team_class
+from .programs import program_of
 
 _FORMAT = "xtdrone challenge result 1"
 _PACKAGES = ("xtdrone", "numpy", "numba", "mujoco")
@@ -42,13 +43,36 @@ def compose(
         "challenge": challenge,
         "rules": _digest(rules.encode()),
         "team": team,
-        "source": _digest(Path(inspect.getfile(team_class(team))).read_bytes()),
+        "source": _digest(b"".join(path.read_bytes() for path in _sources(team))),
         "versions": {name: metadata.version(name) for name in _PACKAGES},
         "python": platform.python_version(),
         "flights": list(flights),
         "score": round(sum(flight["points"] for flight in flights) / max(len(flights), 1), 3),
     }
     return {**content, "signature": _signature(content, key)}
+
+
+def _sources(team: str) -> Sequence[Path]:
+    """The files of a team: its Agent's, or those that its command names."""
+    program = program_of(team)
+    return [Path(inspect.getfile(team_class(team)))] if program is None else program.files
+
+
+def again(claimed: dict[str, Any], flown: dict[str, Any]) -> tuple[list[str], str]:
+    """Compares a result with that of the same flights flown again.
+
+    Returns:
+        Names of what is not as claimed, and what was found, in words.
+    """
+    names = [name for name in flown if flown[name] != claimed.get(name) and name != "signature"]
+    if program_of(claimed["team"]) is None:
+        return names, "as claimed, bit for bit"
+    return (
+        [name for name in names if name not in ("flights", "score")],
+        f"rules, source and versions as claimed; score {flown['score']:.1f}, claimed "
+        f"{claimed['score']:.1f}: a program is paced by the wall clock, so its flights differ and "
+        "are not verified bit for bit",
+    )
 
 
 def write(path: Path, result: dict[str, Any]) -> None:

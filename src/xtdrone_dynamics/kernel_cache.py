@@ -273,9 +273,11 @@ def _load_language() -> None:
 
     Numba's compiler would load it after it has listed the operators that it knows. It would list
     them anew for a kernel that the first one calls, and lose what it has found out about them.
+    Loading makes further things known, which the second round loads.
     """
-    cpu_target.target_context.refresh()
-    cpu_target.typing_context.refresh()
+    for _ in range(2):
+        cpu_target.target_context.refresh()
+        cpu_target.typing_context.refresh()
 
 
 @functools.cache

@@ -225,7 +225,7 @@ def offer_simulation(instance: int) -> None:
 def follow(
     client: ControlClient,
     bridge: Bridge | None,
-    truth: Truth,
+    truth: Truth | None,
     world: gazebo.Gazebo | None,
     bag: recorder.Recorder | None,
 ) -> None:
@@ -260,7 +260,8 @@ def follow(
         clock.publish(serialisation.stamp(now_us))
         if bridge is not None:
             bridge.publish()
-        truth.publish(now_us, table)
+        if truth is not None:
+            truth.publish(now_us, table)
         if world is not None:
             world.publish(client)
 
@@ -297,9 +298,11 @@ def run(args: argparse.Namespace) -> None:
                 offer(vehicle, f"{tops[vehicle.name]}/", defaults)
         bridge.greet()
         threading.Thread(target=host.work, daemon=True).start()
-    offer_simulation(args.instance)
-    truth = Truth(names, namespaces, args.tf)
-    world = gazebo.offer(args.instance)
+    truth, world = None, None
+    if not args.blind:
+        offer_simulation(args.instance)
+        truth = Truth(names, namespaces, args.tf)
+        world = gazebo.offer(args.instance)
     rospy.set_param("/xtdrone/namespaces", dict(zip(names, namespaces)))
     rospy.set_param("/xtdrone/vehicles", names)
     try:

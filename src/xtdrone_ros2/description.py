@@ -44,6 +44,7 @@ class FleetDescription:
         rate: Rate of true states and tf [Hz].
         record, topics, folder: Format of the bag or "none", regular expression of what is
             recorded, and the run folder.
+        truth: Whether true states are, and services that steer the simulation.
         mavros: Whether MAVROS's topics are offered, too.
         distribution: Distribution of ROS 2 whose nodes listen.
         options: Options of the scenario that are one number, word or truth value, by name.
@@ -67,6 +68,7 @@ class FleetDescription:
     record: str
     topics: str
     folder: str
+    truth: bool
     mavros: bool
     distribution: str
     options: Mapping[str, OptionValue]

@@ -70,9 +70,13 @@ class _Ros2Process:
             fleet,
             round(1e6 / description.rate),
             (
-                (pegasus.TOPICS, lambda i: numbered(pegasus.NAMESPACE, i)),
+                (
+                    pegasus.TOPICS if description.truth else pegasus.READINGS,
+                    lambda i: numbered(pegasus.NAMESPACE, i),
+                ),
                 (px4_out.TOPICS, lambda i: f"{px4_out.namespace(i)}/fmu/out"),
             ),
+            moving_frames=description.truth,
         )
         self._commands = Commands(
             self._node,
@@ -87,7 +91,7 @@ class _Ros2Process:
         self._cameras = Cameras(
             self._node, self._publisher.frames, description.namespaces, description.cameras
         )
-        if description.control:
+        if description.control and description.truth:
             SimulationServices(self._node, description.instance)
             Goals(self._node, description.instance, _log)
             self._commands.parameters.offer(_NODE, description.options, description.instance)

@@ -57,6 +57,11 @@ class Ros2(Station):
         maximum=250.0,
         affects_flight=False,
     )
+    ros2_truth: bool = option(
+        True,
+        "also true states and tf, and services that steer the simulation",
+        affects_flight=False,
+    )
     ros2_mavros: bool = option(
         False,
         "also MAVROS's topics for ROS 2, as the bridge of ROS 1 has them",

@@ -86,6 +86,7 @@ class Publisher:
         fleet: Fleet,
         state_period_us: int,
         tables: Sequence[tuple[Sequence[FleetTopic], Callable[[int], str]]],
+        moving_frames: bool = True,
     ):
         """Creates the publishers.
 
@@ -94,8 +95,9 @@ class Publisher:
             fleet: The simulated fleet.
             state_period_us: Period of rows at STATE_RATE, and of tf [us].
             tables: Rows, and a function that returns the namespace of vehicle i.
+            moving_frames: Whether /tf has the true poses.
         """
-        self._fleet, self._t_us = fleet, -1
+        self._fleet, self._t_us, self._moving_frames = fleet, -1, moving_frames
         self._rows = [
             RowPublisher(
                 node, row, [f"{begin(i)}/{row.name}" for i in range(fleet.n)], state_period_us
@@ -122,7 +124,8 @@ class Publisher:
         self._clock.publish(t_us)
         for row in self._rows:
             row.publish(step)
-        self.frames.publish(step)
+        if self._moving_frames:
+            self.frames.publish(step)
 
 
 class Clock:

@@ -103,6 +103,7 @@ def describe(simulation: "Simulation", ring: str) -> FleetDescription:
         record=scenario.ros2_record,
         topics=scenario.ros2_topics,
         folder=str(simulation.folder or ""),
+        truth=scenario.ros2_truth,
         mavros=scenario.ros2_mavros,
         distribution=scenario.ros2_distribution,
         options=_options(scenario),

@@ -233,21 +233,11 @@ def _fleet(folder: Path) -> None:
     from xtdrone_autopilot.mavlink.datagrams import Sender
     from xtdrone_autopilot.mavlink.streams import BUFFER
 
-    from .engines.clearance import Clearance
-    from .engines.embedded import EmbeddedEngine
-
     Ekf(LANES, (0.0, 0.0, 0.0), np.zeros(3)).step(SensorBatch.empty(LANES))
     buffers, length = np.zeros((1, BUFFER), dtype=np.uint8), np.zeros(1, dtype=np.int64)
     shared = Sender(1, 1).shared(buffers, length)
     shared.offer()
     shared.close()
-    simulation = Simulation(Scenario((_IRIS,), speed=0.0, log="none"), links=False)
-    try:
-        engine = simulation.engine
-        assert isinstance(engine, EmbeddedEngine)
-        Clearance(engine.model, np.ones(1, dtype=int), np.zeros(1)).holds(engine.data.qpos)
-    finally:
-        simulation.close()
 
 
 def _other_vehicles(folder: Path) -> None:

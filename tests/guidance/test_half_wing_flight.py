@@ -75,6 +75,25 @@ def test_it_flies_a_loop_and_goes_on():
     assert min(agent.noses) < -0.9 and agent.noses[-1] > 0.9
 
 
+@pytest.mark.slow
+def test_from_rest_it_joins_a_circle_whose_field_turns_faster_than_it_can(tmp_path):
+    angles = 2.0 * np.pi * np.arange(40) / 40
+    path = tmp_path / "circle.csv"
+    points = 20.0 * np.column_stack([np.sin(angles), 1.0 - np.cos(angles), 0.0 * angles])
+    np.savetxt(path, points, delimiter=",")
+    agent = GuidanceAgent(
+        1, path=str(path), closed=True, speed=10.0, acceleration=6.0, width=2.5, height=10.0
+    )
+    scenario = xd.Scenario(vehicles="tal_tailsitter", gps="rtk", log="none", seed=2, **INDI)
+    aside = []
+    with xd.Simulation(scenario, agent=agent) as simulation:
+        while simulation.state.pos[0, 1] < 20.0 and len(aside) < 1000:
+            simulation.step(5)
+            x, y = simulation.state.pos[0, :2]
+            aside.append(math.hypot(x, y - 20.0) - 20.0)
+    assert np.abs(aside).max() < 1.0  # 38 m where errors count for less than the turns of the field
+
+
 def upright(vel=(0.0, 0.0, 0.0)):
     """Records of status and estimate of the vehicle, nose up and belly to the east."""
     vehicle, estimate = np.zeros(1, VEHICLE_STATUS)[0], np.zeros(1, ESTIMATE)[0]
@@ -180,6 +199,21 @@ def test_it_takes_off_in_gusts_and_does_not_fight_the_ground(seed):
     with xd.Simulation(scenario, agent=agent) as simulation:
         simulation.run_until(lambda: simulation.state.pos[0, 2] > 1.5, "in the air", 12.0)
         assert nose(simulation.state.quat[0])[2] > 0.5
+
+
+def test_one_that_a_gust_drags_over_the_ground_lifts_off_before_it_tips_over():
+    agent = GuidanceAgent(1, path="circle", speed=8.0, height=30.0)
+    scenario = xd.Scenario(
+        vehicles="phi_tailsitter", gps="rtk", log="none", seed=6, wind=GUSTS, **INDI
+    )
+    noses, dragged = [], 0.0
+    with xd.Simulation(scenario, agent=agent) as simulation:
+        while simulation.state.pos[0, 2] < 1.5 and len(noses) < 600:
+            simulation.step(5)
+            noses.append(nose(simulation.state.quat[0])[2])
+            dragged = max(dragged, np.hypot(*simulation.state.pos[0, :2]))
+    assert dragged > 0.3 and min(noses) > 0.5
+    assert len(noses) < 600  # steps of 20 ms
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.5, 1.2])

@@ -5,6 +5,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 torch = pytest.importorskip("torch", reason="learning is not installed: scripts/setup.sh --learn")
 
@@ -50,6 +51,29 @@ def test_position_is_learned_within_its_steps(learn):
 @pytest.mark.long  # that no more steps of the test above do it by themselves
 def test_nothing_is_learned_with_a_broken_reward(learn):
     assert learn(dataclasses.replace(position.TASK, judge=judge_reversed)) < 0.05
+
+
+@pytest.mark.slow
+def test_nothing_is_compiled_in_the_time_that_counts(monkeypatch):
+    training = Training(
+        Plan(
+            task=dataclasses.replace(position.TASK, judge=njit(nogil=True)(judge_reversed.py_func)),
+            environments=64,
+            threads=1,
+            realism=FLIGHT,
+            changes={"mass": 0.1},
+        )
+    )
+    compiled, compiles = [], Dispatcher.compile
+    monkeypatch.setattr(
+        Dispatcher,
+        "compile",
+        lambda self, types: compiled.append(self.py_func.__name__) or compiles(self, types),
+    )
+    training.learner.tasks.batch.state.pos[0, 0, 2] = 0.0  # it touches the ground
+    for _ in training.learner.learn(2):
+        pass
+    assert compiled == []
 
 
 def weights(training):

@@ -14,6 +14,7 @@ from xtdrone_core.contracts import Observer
 from xtdrone_gym.policy.agent import PolicyAgent
 
 POLICY = ROOT / "examples/policies/position_iris.onnx"
+RACER = ROOT / "examples/policies/track_iris.onnx"  # learned by the command of docs/racing.md
 NEAR = 0.5  # of the goal, by the truth, at the end of an episode [m]
 
 
@@ -65,6 +66,18 @@ def test_it_reaches_its_goals_in_wind(autopilot, n):
         assert flight.done and not flight.crashes
     assert len(ends.distances) == 3
     assert np.concatenate(ends.distances).max() < NEAR
+
+
+@pytest.mark.slow
+def test_a_policy_of_gates_begins_ahead_of_the_first_and_flies_all_laps_by_its_estimates():
+    agent = PolicyAgent(1, str(RACER))
+    scenario = xd.Scenario(vehicles="iris", track="eight", gps="rtk", seed=1, log="none")
+    with xd.Simulation(scenario, agent=agent) as flight:
+        flight.run_until(lambda: agent.episode_goals() is not None, "racing", 60.0)
+        assert flight.state.pos[0] == pytest.approx((6.0, 0.0, 2.4), abs=0.6)
+        flight.run(60.0)
+        assert flight.done and not flight.crashes
+    assert agent.goals_reached() == {"episodes": (1, 1)}
 
 
 @needs_ros

@@ -12,7 +12,7 @@ from xtdrone_gym.errors import LearningError
 from xtdrone_gym.rows import Rows
 from xtdrone_gym.task import Task
 from xtdrone_gym.task_batch import TaskBatch
-from xtdrone_gym.tasks import TASKS, landing, pursuit, racing
+from xtdrone_gym.tasks import TASKS, landing, pursuit, racing, track as track_task
 
 ONE = np.arange(1)
 MULTIROTORS = (
@@ -390,3 +390,21 @@ def test_on_a_track_episodes_begin_before_any_of_its_gates():
         assert min(apart) < 1e-5
         begun.add(int(np.argmin(apart)))
     assert begun == set(range(6))
+
+
+@pytest.mark.parametrize("gate", [3, 2])  # the next one, and the last
+@pytest.mark.parametrize(
+    ("along", "left", "touches"),
+    [(0.3, 0.0, False), (0.3, 1.2, True), (0.3, -1.2, True), (0.6, 1.2, False), (0.3, 2.5, False)],
+)
+def test_on_a_track_frames_are_solid(gate, along, left, touches):
+    task = TASKS["Track-v0"]
+    task = task.learn_on(task, read_track("eight"))
+    tasks = TaskBatch(task, 1, randomisation=type(task.randomisation)(), threads=1)
+    tasks.goal[0, 0, racing.GATE * gate + 6 : racing.GATE * (gate + 1)] = 0.6
+    tasks.memory[0, 0, racing.NEXT] = 3
+    side = -along if gate == 3 else along  # not through it
+    memory = through(tasks, gate, left, 0.0, along=(side, side))
+    assert memory[racing.MISSED] == float(touches)
+    assert judge(tasks)[1] == touches
+    assert not touches or judge(tasks)[0] == track_task.TRACK_LOSS

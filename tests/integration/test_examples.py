@@ -14,6 +14,7 @@ import pytest
 
 from ros_fixtures import needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S
+from xtdrone_challenge.run import flights
 from xtdrone_core.command import main
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
@@ -59,7 +60,7 @@ NAMED = {
     "calm_task": "learn calm_task:TASK --environments 16 --steps 3000 --out calm",
     "my_velocity_control": "fly square --gps rtk --velocity_control my_velocity_control:Gentle",
 }
-WITH_OTHERS = {"mavsdk_square", "circle_node", "own_agent_ros"}
+WITH_OTHERS = {"mavsdk_square", "circle_node", "own_agent_ros", "challenge_deliver"}
 
 
 def marked(names):
@@ -128,6 +129,13 @@ def test_ros_node_flies_a_circle(ros):  # noqa: F811
     ros.await_vehicles(launch)
     done = ros.run(sys.executable, EXAMPLES / "circle_node.py")
     assert done.returncode == 0 and "landed" in done.stdout, done.stderr
+
+
+@pytest.mark.long  # programs fly in tests/challenge/test_challenge_programs.py
+def test_client_of_mavlink_enters_a_challenge(tmp_path):
+    team = f"mavlink:'{EXAMPLES / 'challenge_deliver.py'}'"
+    (judged,) = flights("delivery_in_wind", team, [1], tmp_path, 200.0)
+    assert (judged["status"], judged["points"]) == ("done", 100.0), judged
 
 
 LISTENER = ("-m", "xtdrone_core.command", "fly", "own_agent_ros:Listener", "--gps", "rtk")

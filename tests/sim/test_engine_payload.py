@@ -48,8 +48,9 @@ def test_the_loaded_body_obeys_newton_and_euler(name, mass):
     state = run(found, 1, [[*force, *torque]] * 2)
     for i, carried in enumerate((0.0, mass)):
         linear, turning = acceleration(found.models[0], carried, PLACE, force, torque)
-        np.testing.assert_allclose(state.vel[i] / DT, linear, rtol=5e-6, atol=1e-5)
-        np.testing.assert_allclose(state.ang_vel[i] / DT, turning, rtol=5e-6, atol=1e-5)
+        # The gyroscopic torque that comes with the turning within the step counts, too.
+        np.testing.assert_allclose(state.vel[i] / DT, linear, rtol=2e-5, atol=3e-5)
+        np.testing.assert_allclose(state.ang_vel[i] / DT, turning, rtol=2e-5, atol=3e-4)
 
 
 def test_payload_changes_in_place_and_comes_off():

@@ -87,12 +87,12 @@ class LandingTargets(Memory):
         self._measure(i, (east, north), down)
         return True
 
-    def step(self, due: np.ndarray) -> None:
-        """Predicts the filters of the vehicles meant, (N,) bool; call it every PERIOD_US."""
+    def step(self) -> None:
+        """Predicts the filters of the vehicles for which PERIOD_US ends now."""
         running = self.records["running"]
-        if not running.any():
+        if not np.count_nonzero(running):
             return
-        for i in np.flatnonzero(running & due):
+        for i in np.flatnonzero(running & self._clock.due(PERIOD_US)):
             if self._clock.t_us - self.records["updated_t"][i] > TIMEOUT_US:
                 self.records["running"][i] = False
             else:

@@ -109,12 +109,11 @@ class PrecisionLandings(Memory):
     def step(self) -> None:
         """Goes on with all landings; call it each step."""
         if self._clock.any_due(TARGETS_US):
-            self.targets.step(self._clock.due(TARGETS_US))
-        if self._clock.any_due(PERIOD_US):
+            self.targets.step()
+        if self._clock.any_due(PERIOD_US) and np.count_nonzero(self._landings["stage"]):
             lands = self._landings["stage"] != Stage.OFF
-            if lands.any():
-                for i in np.flatnonzero(lands & self._clock.due(PERIOD_US)):
-                    self._step(int(i))
+            for i in np.flatnonzero(lands & self._clock.due(PERIOD_US)):
+                self._step(int(i))
 
     def _step(self, i: int) -> None:
         status, landing = self._status[i], self._landings[i]

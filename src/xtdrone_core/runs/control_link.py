@@ -164,7 +164,8 @@ class ControlServer:
         """
         if any(client.lines for client in self._clients.values()):
             timeout = 0.0
-        for sock in _readable([self._listener, *self._clients], timeout):
+        listening = [self._listener] if self._listener.fileno() >= 0 else []
+        for sock in _readable([*listening, *self._clients], timeout):
             if sock is self._listener:
                 self._accept()
             elif (client := self._clients.get(sock)) is not None and not client.lines:
@@ -195,6 +196,10 @@ class ControlServer:
             for client in subscribers:
                 tables = {} if table is None else {name: table(name) for name in client.tables}
                 self._send(client, {**line, **tables})
+
+    def admit_no_more(self) -> None:
+        """Takes no connection from now on; those of now stay."""
+        self._listener.close()
 
     def wait_for_nobody(self) -> None:
         """No client of now is waited for at the barrier, until it has caught up."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from xtdrone_autopilot.control.vector import air_velocity, clamp
 from xtdrone_autopilot.navigation.navigator import flies_trajectory
-from xtdrone_autopilot.state.vehicle_status import NO_SET_POINT, TRAJECTORY
+from xtdrone_autopilot.state.vehicle_status import NO_SET_POINT, STAGE_RAMP, TRAJECTORY
 from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
@@ -19,7 +19,9 @@ from .aerodynamics import INTO_AIR, flies, point_wings, turn_heading, turn_rates
 from .trim import check_trim, half_wings_of
 from .wing_push import measure
 
-MAX_FEEDBACK = 6.0  # largest horizontal acceleration for an error of velocity [m/s^2]
+# Largest horizontal acceleration for an error of velocity, beyond what the path asks for: an error
+# has to outweigh that, which counts for a vehicle that follows the path [m/s^2].
+MAX_FEEDBACK = 6.0
 FAST_AIR = 6.0  # airspeed above which that counts, for there wings balloon [m/s]
 # Time constant of the filter of the turn's change, and that with which body rates follow [s].
 TURN_FILTER_S, RATE_LAG_S = 0.02, 0.05
@@ -27,6 +29,7 @@ MAX_GUST = 2.0  # largest disturbance that is taken off, over the weight
 # By which the gains of pitch rate and pitch grow from hover to fast flight.
 PITCH_GROWTH, ATTITUDE_GROWTH = 1.5, 0.75
 SETTLE_S = 0.4  # time in which its thrust goes to nothing there [s]
+SLIDES = 0.3  # speed over the ground from which on wind drags it there [m/s]
 MIN_LIFT = 0.05  # smallest vertical force that is asked of the rotors, over the weight
 
 
@@ -59,7 +62,8 @@ def _limit_feedback(vehicle: Record, params: Record, vel: np.ndarray) -> None:
         return
     gain, _ = velocity_gains(params)
     east, north = gain * (wanted[0] - vel[0]), gain * (wanted[1] - vel[1])
-    beyond = max(1.0 - MAX_FEEDBACK / max(math.hypot(east, north), 1e-9), 0.0)
+    largest = MAX_FEEDBACK + math.hypot(vehicle.sp_acc[0] - east, vehicle.sp_acc[1] - north)
+    beyond = max(1.0 - largest / max(math.hypot(east, north), 1e-9), 0.0)
     vehicle.sp_acc[0] -= beyond * east
     vehicle.sp_acc[1] -= beyond * north
 
@@ -79,6 +83,9 @@ def _fly_one(
 ) -> None:
     """Writes the set-points of one vehicle; see fly_fleet()."""
     quat, weight = estimate.quat, vehicle.mass * GRAVITY
+    # What wind drags over the ground tips over, unless it is carried at once.
+    if vehicle.stage == STAGE_RAMP and math.hypot(estimate.vel[0], estimate.vel[1]) > SLIDES:
+        vehicle.ramp = 1.0
     ux, uy, uz = air_velocity(vehicle, estimate)
     if ux * ux + uy * uy + uz * uz > FAST_AIR * FAST_AIR:
         _limit_feedback(vehicle, params, estimate.vel)

@@ -140,7 +140,19 @@ class Learner:
         self._moments, self._updates = np.zeros(2), 0  # mean and mean square of returns
         self.iteration = self.steps = 0
         self.seconds = 0.0
+        self._compile()
         self.restart()
+
+    def _compile(self) -> None:
+        """Calls what steps call, for the time that kernels take to compile is none of learning.
+
+        restart() makes it undone.
+        """
+        self.rows.step(self._action[0].numpy())
+        self.tasks.batch.state.pos[..., 2] = 0.0  # on the ground, where other kernels are called
+        self.rows.step(self._action[0].numpy())
+        self.rows.state()
+        self.tasks.begin(np.ones(self.tasks.environments, dtype=np.bool_))
 
     def save(self) -> dict[str, Any]:
         """Returns all that learning goes on from, as plain data and arrays, see restart()."""

@@ -35,7 +35,8 @@ from .ppo import Actor, Learner, Progress, arrays_of, evaluate, set_arrays
 from .settings import SETTINGS, Settings
 
 CHECKPOINT_STEPS = 1 << 20  # steps between two checkpoints, about; on any machine
-EVALUATION_STEPS = 1 << 17  # steps between two evaluations
+EVALUATION_STEPS = 1 << 17  # steps between two evaluations, at first
+RARER_STEPS = 1 << 21  # after twice as many they are twice as far apart, and so on
 _EVALUATED = 256  # episodes, now and then
 _UNSEEN = 2**30  # seeds of evaluations are from here on
 
@@ -155,7 +156,8 @@ class Training:
         ):
             (progress,) = learner.learn(1)
             learner.tasks.hardness = self._hardness(progress.steps)
-            evaluated = self._is_due(progress, EVALUATION_STEPS)
+            rarer = max((progress.steps // RARER_STEPS).bit_length() - 1, 0)
+            evaluated = self._is_due(progress, EVALUATION_STEPS << rarer)
             if evaluated:
                 self.success = self.evaluate(learner.actor, _EVALUATED, progress.iteration)
                 if not self.success < self._best:

@@ -21,15 +21,16 @@ from .pilot import Pilot
 from .policy_file import Policy
 
 _MIN_HEIGHT = 1.0  # at which a race begins, above the start [m]
+_BEFORE, _NEAR = 3.0, 0.3  # where it begins, ahead of gate 1, and how near to that [m]
 _ACTUATOR_PERIOD_US = 4_000  # between two looks at what a policy of actuators is due [us]
 
 
 class PolicyAgent(FlightAgent):
     """Take-off, episodes of a learned policy's task, landing.
 
-    On a race track the only episode is its laps, by a policy of gates: Track-v0 or Racing-v0. In
-    addition to the events of FlightAgent: `episode` (index, success of each vehicle, judged by
-    the estimate). Between episodes the vehicles hover where they are.
+    On a race track the only episode is its laps, by a policy of gates, Track-v0 or Racing-v0, from
+    a hover ahead of gate 1. In addition to the events of FlightAgent: `episode` (index, success of
+    each vehicle, judged by the estimate). Between episodes the vehicles hover where they are.
     """
 
     def __init__(
@@ -141,12 +142,18 @@ class PolicyAgent(FlightAgent):
         """Waits before the first episode."""
         if self._pilot is None:
             raise LearningError("a policy needs its flight: use xd.Simulation or xtdrone fly")
-        self._wait_here(t_us, self.home + [0.0, 0.0, self.height])
+        place = self.home + [0.0, 0.0, self.height]
+        if self._track is not None:
+            gate = self._track.gates[0]
+            place[:, :2] = (gate.pos - _BEFORE * gate.axes()[0])[:2]
+        self._wait_here(t_us, place)
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
         """Flies one period of waiting or of an episode."""
         if self._waits:
             out.pos[:] = self._hover
+            if self._track is not None and not self._has_arrived(estimates):
+                self._began_us = t_us
             if t_us - self._began_us < self._pause_us:
                 return False
             self._begin_episode(t_us, estimates)
@@ -173,6 +180,9 @@ class PolicyAgent(FlightAgent):
 
     def _wait_here(self, t_us: int, place: np.ndarray) -> None:
         self._hover, self._began_us, self._waits = place, t_us, True
+
+    def _has_arrived(self, estimates: Estimates) -> bool:
+        return bool((np.linalg.norm(estimates.pos - self._hover, axis=1) < _NEAR).all())
 
     def _begin_episode(self, t_us: int, estimates: Estimates) -> None:
         self._began_us = self._due_us = t_us

@@ -65,6 +65,16 @@ def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: 
 
 
 @njit
+def in_gate(gate: np.ndarray, pos: np.ndarray) -> tuple[float, float, float]:
+    """Returns where a place (3,) is from a gate (GATE,): along it, to its left, up it [m]."""
+    dx, dy, dz = gate[3], gate[4], gate[5]
+    x, y, z = pos[0] - gate[0], pos[1] - gate[1], pos[2] - gate[2]
+    level = max(math.sqrt(dx * dx + dy * dy), 1e-6)
+    left = (dx * y - dy * x) / level
+    return dx * x + dy * y + dz * z, left, level * z - dz * (dx * x + dy * y) / level
+
+
+@njit
 def _pass_gate(gate: np.ndarray, last: np.ndarray, pos: np.ndarray) -> float:
     """Returns where a step goes through a gate: 0 in its middle, 1 at its frame; NaN if nowhere.
 
@@ -72,18 +82,13 @@ def _pass_gate(gate: np.ndarray, last: np.ndarray, pos: np.ndarray) -> float:
         gate: (GATE,) of the goal.
         last, pos: (3,) before and after the step [m].
     """
-    dx, dy, dz = gate[3], gate[4], gate[5]
-    before = dx * (last[0] - gate[0]) + dy * (last[1] - gate[1]) + dz * (last[2] - gate[2])
-    after = dx * (pos[0] - gate[0]) + dy * (pos[1] - gate[1]) + dz * (pos[2] - gate[2])
+    before, left, up = in_gate(gate, last)
+    after, left_after, up_after = in_gate(gate, pos)
     if not before < 0.0 <= after:
         return math.nan
     fraction = before / (before - after)
-    x = last[0] + fraction * (pos[0] - last[0]) - gate[0]
-    y = last[1] + fraction * (pos[1] - last[1]) - gate[1]
-    z = last[2] + fraction * (pos[2] - last[2]) - gate[2]
-    level = max(math.sqrt(dx * dx + dy * dy), 1e-6)
-    left = (dx * y - dy * x) / level
-    up = level * z - dz * (dx * x + dy * y) / level
+    left += fraction * (left_after - left)
+    up += fraction * (up_after - up)
     return max(abs(left) / gate[6], abs(up) / gate[7])
 
 
@@ -137,6 +142,12 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     """Judges the last step; see Task."""
+    judge_by(which, arrays, LOSS)
+
+
+@njit
+def judge_by(which: np.ndarray, arrays: RewardArrays, loss: float) -> None:
+    """Judges the last step, with a reward at the end by a touch and the like; see Task."""
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):
@@ -151,7 +162,7 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
             arrays.success[e] = memory[NEXT] == gates and not lost
             arrays.terminated[e, i] = lost or arrays.success[e]
             arrays.reward[e, i] = (
-                LOSS
+                loss
                 if lost
                 else memory[GAIN]
                 + PASS * memory[PASSED]

@@ -4,7 +4,8 @@ As Racing-v0, of which it has goal, observation and reward. The gates are drawn 
 episode, closer, with sharper turns and openings of 1 to 3 m, and have no frames: what is beside an
 opening has missed it. On a race track the same policy flies the track's gates. Learned on a track,
 episodes begin before any of its gates, whose openings are drawn anew: from wide ones to those that
-leave room for the vehicle between the frames.
+leave room for the vehicle between the frames. There the frames are solid, that of the next gate and
+that of the last one: who is nearer to one than the vehicle's size has touched it.
 """
 
 import dataclasses
@@ -16,18 +17,21 @@ from sensor_models.streams import next_uniform
 from xtdrone_core.racing.track import Track
 from xtdrone_dynamics.compiled import njit
 
-from ..task import RewardArrays, Task
+from ..task import ObservationArrays, RewardArrays, Task
 from . import racing
-from .racing import GATE, GATES, gates_of
+from .racing import GATE, GATES, MISSED, NEXT, gates_of, in_gate
 
 DISTANCES = 3.0, 11.0  # from a gate to the next one [m]
 BEARING, TURN = 0.7, 1.1  # largest from a gate's direction to the next one, and on to that one's
 CLIMB = 0.15  # largest of the way to the next gate
 HEIGHTS = 1.5, 6.0  # [m]
 OPENINGS = 0.5, 1.5  # half the side of an opening, for the middle of the vehicle [m]
-# On a track: how far before a gate and beside it an episode begins, what of half an opening is left
-# to the vehicle itself, but not more than this part of it, and laps of an episode.
-BEFORE, BESIDE, ROOM, MOST_ROOM, LAPS = (1.0, 6.0), 1.0, 0.4, 0.6, 2  # [m]
+# On a track: how far before a gate and beside it an episode begins, mostly ahead of its middle;
+# what of half an opening is left to the vehicle itself, but not more than this part of it; laps of
+# an episode.
+BEFORE, BESIDE, ROOM, MOST_ROOM, LAPS = (1.0, 6.0), 6.0, 0.4, 0.6, 2  # [m]
+BAR = 0.2  # width of the bars of a frame [m]
+TRACK_LOSS = -5.0  # at the end by a touch and the like: with more it is learned to hover
 ON_TRACK_SPEED = 1.5  # largest along each axis at the start [m/s]
 
 
@@ -71,7 +75,7 @@ def begin_on_track(
             first = int(next_uniform(stream) * count)
             gate = limits[0, GATE * first : GATE * (first + 1)]
             way = _between(stream, BEFORE[0], BEFORE[1])
-            aside = _between(stream, -BESIDE, BESIDE)
+            aside = BESIDE * _between(stream, -1.0, 1.0) ** 3
             x = pos[0] + way * gate[3] - aside * gate[4] - gate[0]
             y = pos[1] + way * gate[4] + aside * gate[3] - gate[1]
             z = pos[2] + way * gate[5] - gate[2]
@@ -81,7 +85,39 @@ def begin_on_track(
                 for k in range(GATE):
                     goal[k] = limits[0, one + k]
                 goal[0], goal[1], goal[2] = goal[0] + x, goal[1] + y, goal[2] + z
-                goal[6] = goal[7] = _between(stream, min(goal[6], goal[7]), OPENINGS[1])
+                narrow = min(goal[6], goal[7])
+                goal[6] = goal[7] = _between(stream, narrow, max(narrow, OPENINGS[1]))
+
+
+@njit
+def _touches_frame(gate: np.ndarray, pos: np.ndarray) -> bool:
+    """Tells whether a place (3,) is nearer to the frame of a gate (GATE,) than ROOM."""
+    along, left, up = in_gate(gate, pos)
+    beyond = max(abs(left) - gate[6], abs(up) - gate[7])
+    return abs(along) < ROOM and 0.0 < beyond < 2.0 * ROOM + BAR
+
+
+@njit(nogil=True)
+def advance_on_track(
+    which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float
+) -> None:
+    """Keeps which gate is next, and whether a frame is touched; see Task."""
+    racing.advance(which, arrays, t_us, dt)
+    count = arrays.goal.shape[2] // GATE
+    for e in which:
+        for i in range(arrays.pos.shape[1]):
+            memory = arrays.memory[e, i]
+            following = int(memory[NEXT])
+            for n in range(max(following - 1, 0), min(following + 1, count)):
+                gate = arrays.goal[e, i, GATE * n : GATE * (n + 1)]
+                if _touches_frame(gate, arrays.pos[e, i]):
+                    memory[MISSED] = 1.0
+
+
+@njit(nogil=True)
+def judge_on_track(which: np.ndarray, arrays: RewardArrays) -> None:
+    """Judges the last step; see Task."""
+    racing.judge_by(which, arrays, TRACK_LOSS)
 
 
 def learn_on(task: Task, track: Track) -> Task:
@@ -97,6 +133,8 @@ def learn_on(task: Task, track: Track) -> Task:
         task,
         goal=(goal, goal),
         begin=begin_on_track,
+        advance=advance_on_track,
+        judge=judge_on_track,
         randomisation=dataclasses.replace(task.randomisation, vel=ON_TRACK_SPEED),
     )
 

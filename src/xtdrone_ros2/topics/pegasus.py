@@ -75,7 +75,7 @@ def _fix_velocity(step: Step, out: Batch) -> None:
 
 _IMU_UNKNOWN = {"orientation": {"w": 1.0}, "orientation_covariance": [-1.0] + [0.0] * 8}
 
-TOPICS = (
+TRUE_STATES = (
     FleetTopic("state/pose", "geometry_msgs/PoseStamped", _pose, _header(MAP), STATE_RATE),
     FleetTopic("state/twist", "geometry_msgs/TwistStamped", _twist, _header(BODY), STATE_RATE),
     FleetTopic(
@@ -88,6 +88,8 @@ TOPICS = (
     FleetTopic(
         "state/accel", "geometry_msgs/AccelStamped", _acceleration, _header(MAP), STATE_RATE
     ),
+)
+READINGS = (
     FleetTopic("sensors/imu", "sensor_msgs/Imu", _imu, {**_header(BODY_FRD), **_IMU_UNKNOWN}),
     FleetTopic(
         "sensors/mag", "sensor_msgs/MagneticField", _magnetometer, _header(BODY_FRD), new="mag_new"
@@ -111,3 +113,4 @@ TOPICS = (
         new="gps_new",
     ),
 )
+TOPICS = (*TRUE_STATES, *READINGS)

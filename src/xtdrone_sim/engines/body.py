@@ -1,5 +1,7 @@
 """Body mechanics shared by all engines: payloads, wrenches, poses of jointed bodies."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -8,6 +10,9 @@ from xtdrone_dynamics import quaternion, rigid_body
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.forces import joint
 
+# No vehicle or model is faster on one axis: beyond, drag and gyroscopic torque, which are constant
+# during a step, would overshoot without bound.
+_MAX_SPEED, _MAX_RATE = 1000.0, 500.0  # [m/s], [rad/s]
 _SLOW = 1e-6  # no correction below this squared rate, so vehicles can sleep [rad^2/s^2]
 
 
@@ -45,6 +50,7 @@ MASS = np.dtype(
     [
         ("row", "i8"),  # row of the body's wrench in `applied`; -1 for none
         ("alone", "?"),  # its vehicle has no other body
+        ("mass", "f8"),  # [kg]
         ("arm", "f8", (3,)),  # centre of gravity, body frame [m]
         ("inertia", "f8", (6,)),  # about the centre of gravity, packed, body frame [kg m^2]
         ("inverse", "f8", (6,)),
@@ -65,6 +71,7 @@ class Masses:
         self._fleet = fleet
         self.records = np.zeros(fleet.body.shape, dtype=MASS)
         self.records["row"] = -1
+        self.records["mass"] = fleet.body["mass"]
         self.records["arm"] = fleet.body["cog"]
         self.records["inertia"] = fleet.body["inertia"]
         count = 0
@@ -80,7 +87,7 @@ class Masses:
         """Fixes a payload to the base of vehicle i; returns the result of with_payload()."""
         total, centre, inertia = with_payload(self._fleet.vehicles[i].bodies[0], mass, pos)
         base = self.records[i, 0]
-        base["arm"] = centre
+        base["mass"], base["arm"] = total, centre
         base["inertia"] = packed(inertia[None])[0]
         base["inverse"] = packed(np.linalg.inv(inertia)[None])[0]
         return total, centre, inertia
@@ -208,6 +215,15 @@ def place_fleet(
                 body_ang_vel[i, b, k] = moved[10 + k]
             for k in range(4):
                 body_quat[i, b, k] = moved[3 + k]
+
+
+@njit
+def limit_speed(qvel: np.ndarray, at: int) -> None:
+    """Limits the speeds of the free body whose six numbers begin there, if it has them."""
+    for k in range(at, min(at + 6, len(qvel))):
+        limit = _MAX_SPEED if k < at + 3 else _MAX_RATE
+        if abs(qvel[k]) > limit:  # not where it is NaN, which has to be noticed
+            qvel[k] = math.copysign(limit, qvel[k])
 
 
 def _point_inertia(pos: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The embedded engine: MuJoCo, built from the same SDF files that Gazebo loads.
 
-The integrator is MuJoCo's semi-implicit Euler. It evaluates forces and contacts
+The integrator is MuJoCo's semi-implicit Euler; a vehicle of one body that touches nothing is
+stepped by free_flight.py in the same way. It evaluates forces and contacts
 once per step, and its velocity is exact for a wrench that is constant over the
 step. Gazebo's ODE integrates the same way, so flights agree closely between both engines.
 MuJoCo also holds the gyroscopic torque constant over a step, which makes a
@@ -10,9 +11,9 @@ A vehicle at rest without applied wrench sleeps: it costs almost no time and doe
 not creep.
 """
 
+import dataclasses
 import logging
-import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -25,14 +26,15 @@ from xtdrone_core.runs.snapshot import Rows, put, regrouped
 from xtdrone_core.state import ARRAYS_OF_STATE, Contacts
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import fleet_kernel, njit
-from xtdrone_dynamics.shared_work import LARGE_FLEET
 
 from ..errors import EngineError
 from ..scene import mujoco_scene as scene
 from ..world import World
+from ..world.loads import Cable
 from ..world.models import WorldModel
-from .body import Masses, apply_wrench, place_bodies
+from .body import Masses, apply_wrench, limit_speed, place_bodies
 from .clearance import Clearance
+from .free_flight import FreeFlight
 
 if TYPE_CHECKING:  # slow to import
     from ..viewing.live import LiveWindow
@@ -41,9 +43,6 @@ if TYPE_CHECKING:  # slow to import
 mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 
 
-# No vehicle or model is faster on one axis: beyond, drag and gyroscopic torque, which are constant
-# during a step, would overshoot without bound.
-_MAX_SPEED, _MAX_RATE = 1000.0, 500.0  # [m/s], [rad/s]
 _FRAME_US = 20_000  # frame period of the window [us]
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION  # all that a step depends on, except sleep
 _SLEEP = (
@@ -73,7 +72,8 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         model, data: MuJoCo's model and data, for sensors that cast rays or render.
         addresses: Indices of the fleet in MuJoCo's arrays.
         masses: Masses and inertias of the bodies, with payloads.
-        clearance: Decides whether MuJoCo looks for contacts; None: it always does.
+        clearance: Decides whether contacts are possible, for which MuJoCo has to look; None: it
+            always looks.
         specs: The VehicleSpecs of the fleet.
         models: Their Vehicles, in the same order.
         inserted: The WorldModels that were inserted since the start.
@@ -82,6 +82,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
     # Of the scene that was compiled last, see _compile().
     addresses: scene.Addresses
     clearance: Clearance | None
+    _free_flight: FreeFlight
     _dt_us: int
     _actors: scene.Actors
     _applied: np.ndarray
@@ -117,6 +118,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         # Mass [kg] and position in the frame of its base [m], by vehicle.
         self._payloads: dict[int, tuple[float, np.ndarray]] = {}
         self.inserted: tuple[WorldModel, ...] = ()
+        self._cables: tuple[Cable, ...] = ()
         self._pushed: list[int] = []  # bodies of inserted models with a wrench for the next step
         shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
         self.state = FleetState.zeros(
@@ -148,10 +150,20 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
                 data.qpos[at : at + wide] = model.qpos0[at : at + wide]
             state.actuator[i] = state.tyre_load[i] = 0.0
         self._list_awake(awake)
+        self._reset_loads({self.specs[i].name for i in rows})
         acc = state.acc.copy()
         self._extract(0.0)
         state.acc[:] = acc
         state.acc[rows] = 0.0
+
+    def _reset_loads(self, vehicles: Collection[str]) -> None:
+        """Puts the loads of vehicles, by their names, back to the ground."""
+        hung = {cable.model for cable in self._cables if cable.vehicle in vehicles}
+        for index, model in enumerate(self.inserted):
+            if model.name in hung:
+                start = np.zeros(13)
+                start[:3], start[3:7] = model.start.pos, model.start.quat
+                self.place_inserted(index, start)
 
     def save(self) -> dict[str, Any]:
         """Returns the state of the bodies, the sleeping trees and the payloads."""
@@ -166,6 +178,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             "sleep": {name: np.array(getattr(self.data, name)) for name in _SLEEP},
             "payloads": {i: (mass, np.array(pos)) for i, (mass, pos) in self._payloads.items()},
             "inserted": [model.plain() for model in self.inserted],
+            "cables": [list(dataclasses.astuple(cable)) for cable in self._cables],
             "asleep": None if self._asleep is None else self._asleep.copy(),
             "asleep_contacts": [table.copy() for table in self._asleep_contacts],
         }
@@ -174,6 +187,10 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         """Restores a state returned by save()."""
         self._payloads = dict(snapshot["payloads"])
         self.inserted = tuple(WorldModel.restore(plain) for plain in snapshot["inserted"])
+        self._cables = tuple(
+            Cable(vehicle, model, tuple(at), length)
+            for vehicle, model, at, length in snapshot["cables"]
+        )
         self._compile()
         model, data = self.model, self.data
         if len(snapshot["mujoco"]) != mujoco.mj_stateSize(model, _STATE):
@@ -199,6 +216,8 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             rows.kept[i]: load for i, load in before._payloads.items() if i in rows.kept
         }
         self.inserted, inserted = before.inserted, before.inserted_states()
+        names = {spec.name for spec in self.specs}
+        self._cables = tuple(cable for cable in before._cables if cable.vehicle in names)
         self._compile()
         for old, i in rows.kept.items():
             for (qpos, dofs), (old_qpos, old_dofs) in zip(
@@ -268,25 +287,18 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             self._dt_us = dt_us
             self.model.opt.timestep = dt_us * 1e-6
             scene.stiffen(self.model)
-        state = self.state
-        apply_wrench(
-            self.masses.records,
-            wrench,
-            state.body_quat,
-            state.body_ang_vel,
-            dt_us * 1e-6,
-            self._applied,
-        )
-        if self._jointed:
-            self.model.eq_data[self.addresses.locks, 0] = joint_targets[self.addresses.moving]
+        state, dt = self.state, dt_us * 1e-6
+        self._free_flight.step(wrench, state, dt)
         if self._actors:
             self._move_actors()
+        found_none = not self._looking  # so that no contacts are left of the last step
         if self.clearance is not None:
             self._look_for_contacts(not self.clearance.holds(self._qpos))
-        mujoco.mj_step(self.model, self.data)
-        if self._pushed:
-            self._applied[self._pushed] = 0.0
-            self._pushed.clear()
+        if found_none and not self._looking and self._free_flight.is_all(self.data):
+            self._free_flight.finish_all(self.data, dt)
+        else:
+            self._step_mujoco(wrench, joint_targets, dt)
+            self._free_flight.finish(self.data)
         self.state.t_us += dt_us
         if self._fleet.tyre.size:
             contact = self.data.contact
@@ -302,6 +314,18 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         if self.window is not None and self.state.t_us % _FRAME_US == 0:
             self.window.show(self.state, self.inserted, self)
         return self.state
+
+    def _step_mujoco(self, wrench: np.ndarray, joint_targets: np.ndarray, dt: float) -> None:
+        state = self.state
+        apply_wrench(
+            self.masses.records, wrench, state.body_quat, state.body_ang_vel, dt, self._applied
+        )
+        if self._jointed:
+            self.model.eq_data[self.addresses.locks, 0] = joint_targets[self.addresses.moving]
+        mujoco.mj_step(self.model, self.data)
+        if self._pushed:
+            self._applied[self._pushed] = 0.0
+            self._pushed.clear()
 
     def _look_for_contacts(self, wanted: bool) -> None:
         if wanted is not self._looking:
@@ -393,9 +417,20 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             self.inserted = before
             raise
 
+    def sling(self, models: Sequence[WorldModel], cables: Sequence[Cable]) -> None:
+        """Hangs models below vehicles, at the start; see contracts.Slinger.
+
+        Raises:
+            EngineError: MuJoCo cannot compile the scene with them.
+        """
+        self.inserted, self._cables = tuple(models), tuple(cables)
+        self._recompile(np.zeros((0, 13)))
+
     def remove(self, index: int) -> None:
-        """Removes an inserted model; see WorldEditor."""
+        """Removes an inserted model, with its cables; see WorldEditor."""
         states = np.delete(self.inserted_states(), index, axis=0)
+        name = self.inserted[index].name
+        self._cables = tuple(cable for cable in self._cables if cable.model != name)
         self.inserted = *self.inserted[:index], *self.inserted[index + 1 :]
         self._recompile(states)
 
@@ -459,6 +494,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             set(self._payloads),
             seen=False,
             inserted=self.inserted,
+            cables=self._cables,
         )
         # MuJoCo restarts from the initial pose after a numerical overflow. It also chooses warm or
         # cold start of its contact solver for the whole scene, so the touchdown of one vehicle
@@ -473,11 +509,9 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self._dt_us = 0  # no step has set it
         self.addresses = scene.addresses(self.model, self.specs, self.models)
         self.masses.records["row"] = self.addresses.body
-        self.clearance = (
-            Clearance(self.model, self.addresses.body[:, 0], self.addresses.base[:, 0])
-            if len(self.specs) >= LARGE_FLEET
-            else None
-        )
+        at = self.addresses
+        self.clearance = Clearance(self.model, at.body[:, 0], at.base[:, 0])
+        self._free_flight = FreeFlight(self.model, self.masses, at.base)
         self._looking = True  # MuJoCo looks for contacts
         self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._applied = self.data.xfrc_applied
@@ -537,7 +571,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
     def _extract(self, rate: float) -> None:
         state, at = self.state, self.addresses
         for placed in self._placed:
-            _limit_speed(placed.vel, 0)
+            limit_speed(placed.vel, 0)
         broken = _extract(
             self._qpos,
             self._qvel,
@@ -566,15 +600,6 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             name = self.model.body(root).name
             return scene.actor_of(name) or name
         return self.model.geom(geom).name.split("::")[0]
-
-
-@njit
-def _limit_speed(qvel: np.ndarray, at: int) -> None:
-    """Limits the speeds of the free body whose six numbers begin there, if it has them."""
-    for k in range(at, min(at + 6, len(qvel))):
-        limit = _MAX_SPEED if k < at + 3 else _MAX_RATE
-        if abs(qvel[k]) > limit:  # not where it is NaN, which has to be noticed
-            qvel[k] = math.copysign(limit, qvel[k])
 
 
 @njit
@@ -615,7 +640,7 @@ def _extract(
     for i in range(pos.shape[0]):
         total = 0.0
         p, v = base[i, 0], base[i, 1]
-        _limit_speed(qvel, v)
+        limit_speed(qvel, v)
         for k in range(3):
             acc[i, k] = (qvel[v + k] - vel[i, k]) * rate
             pos[i, k] = qpos[p + k]

@@ -44,6 +44,8 @@ class FlightFigures(Observer):
     def __init__(self, names: Sequence[str], monitor: CrashMonitor, autopilot: Autopilot) -> None:
         """Measures vehicles with these names."""
         self._names, self._monitor, self._autopilot = list(names), monitor, autopilot
+        # An estimate that comes by telemetry is compared with its own moment.
+        self._telemetry = autopilot if isinstance(autopilot, Telemetered) else None
         self.separation = math.inf
         self.closest: tuple[str, str] | None = None
         self._squared_errors, self._count, self._max_error = 0.0, 0, 0.0
@@ -58,9 +60,9 @@ class FlightFigures(Observer):
         estimates = self._autopilot.estimates()
         flies = estimates.armed & ~self._monitor.crashed
         truth = state.pos
-        if isinstance(self._autopilot, Telemetered):  # an estimate is compared with its own moment
+        if self._telemetry is not None:
             self._truth.append(Sample(t_us, state.pos.copy(), state.vel.copy()))
-            truth = true_positions(self._truth, self._autopilot.estimated_us())
+            truth = true_positions(self._truth, self._telemetry.estimated_us())
         squared = ((estimates.pos - truth)[flies] ** 2).sum(axis=1)
         if len(squared) and np.isfinite(squared).all():
             self._squared_errors += float(squared.sum())

@@ -21,10 +21,12 @@ from ..scene import mujoco_scene as scene
 from ..world import World
 from ..world.models import WorldModel
 from . import offscreen
+from .culling import in_view
 
 _MAX_SHAPES = 20_000
 FURTHEST = 1e4  # longest beam of a range finder [m]
 _SKY = 0.7  # distance of MuJoCo's sky, part of the far plane's; it hides what lies behind
+_HIDDEN = 3  # the first group of geoms that is not drawn
 _COLLISIONS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
 
 
@@ -33,9 +35,12 @@ class RenderedScene:
 
     Attributes:
         in_step: Whether the next step of the engine has to wait for the lidars.
+        culls: Whether images are drawn without what lies beside them, which gives the same image
+            in less time. Not where that throws shadows into them.
     """
 
     in_step = False
+    culls = True
 
     def __init__(
         self,
@@ -153,15 +158,10 @@ class RenderedScene:
         matrix = to_matrix(x, y, z, w)
         aside = max(abs(pinhole.left), abs(pinhole.right))
         far = far / _SKY * math.sqrt(1.0 + aside * aside)
-        self.aim(
-            self.mjv_scene,
-            pos,
-            (matrix[0], matrix[3], matrix[6]),
-            (matrix[2], matrix[5], matrix[8]),
-            pinhole,
-            near,
-            far,
-        )
+        axes = np.array(matrix).reshape(3, 3)
+        if self.culls:
+            self._cull(pos, axes, pinhole, near, far)
+        self.aim(self.mjv_scene, pos, axes[:, 0], axes[:, 2], pinhole, near, far)
         view = mujoco.MjrRect(0, 0, pinhole.width, pinhole.height)
         mujoco.mjr_render(view, self.mjv_scene, self.mjr_context)
         colours = np.empty((pinhole.height, pinhole.width, 3), dtype=np.uint8)
@@ -256,6 +256,18 @@ class RenderedScene:
         self.mjv_scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = False  # costs three times the image
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
         self._update()
+
+    def _cull(
+        self, pos: npt.ArrayLike, axes: np.ndarray, pinhole: Pinhole, near: float, far: float
+    ) -> None:
+        """Leaves out of the MjvScene what the camera cannot see; arguments of in_view()."""
+        model = self.model
+        beside = model.geom_rbound > 0.0  # planes have no end
+        beside &= ~in_view(self._data.geom_xpos, model.geom_rbound, pos, axes, pinhole, near, far)
+        shown = model.geom_group.copy()
+        model.geom_group[beside & (shown < _HIDDEN)] = _HIDDEN
+        RenderedScene._update(self)
+        model.geom_group[:] = shown
 
     def _update(self) -> None:
         mujoco.mjv_updateScene(

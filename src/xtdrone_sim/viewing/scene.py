@@ -56,6 +56,8 @@ class FlightScene(RenderedScene):
         shadows: Whether shadows are drawn; without a graphics card they take most of the time.
     """
 
+    culls = False  # shadows and trails
+
     def __init__(
         self,
         world: World,

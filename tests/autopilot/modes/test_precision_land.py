@@ -194,7 +194,7 @@ def test_angles_become_a_position():
     flight.set(LTEST_SENS_ROT=0)
     for _ in range(10):  # tangents ahead and to the right
         assert targets.take_angles(0, 0.1, 0.2)
-        targets.step(np.ones(1, bool))
+        targets.step()
     forward, left = height * 0.1, -height * 0.2
     place = estimator.pos[0, :2] + [
         forward * math.cos(yaw) - left * math.sin(yaw),

@@ -40,7 +40,8 @@ class AttitudeFailure(Condition):
         status = self.watched.status
         quat = self.watched.estimator.quat
         judged = status["mode"] != Mode.ACRO
-        tailsitter = np.isin(status["vtol_type"], (TAILSITTER, HALF_WINGED))
+        kind = status["vtol_type"]
+        tailsitter = (kind == TAILSITTER) | (kind == HALF_WINGED)
         if tailsitter.any():
             on_wings = tailsitter & (status["vtol_state"] == ON_WINGS)
             quat = np.where(on_wings[:, None], turned_forwards(quat), quat)
