@@ -1,5 +1,5 @@
 #!/bin/bash
-# The demonstrations of navigation, SLAM and perception, one after the other, headless, as fast as the machine can; about twelve
+# The demonstrations of navigation, SLAM, perception and cooperation, one after the other, headless, as fast as the machine can; about twelve
 # minutes of processor time. Each ends with a line; what it printed is in runs/demos/NAME.log.
 #
 #   scripts/demos.sh                    all
@@ -55,6 +55,11 @@ demo follow xtdrone fly follow --vehicles typhoon_h480@0,-14 --world street --sp
     --set duration=10 --set detector=own --name demo_follow
 demo openings xtdrone fly openings --vehicle typhoon_h480 --track eight --set count=1 --speed 0 --name demo_openings
 demo chase xtdrone fly chase --vehicles 'iris@6,0; typhoon_h480' --speed 0 --name demo_chase
+demo load xtdrone fly load --loads "iris_0 0.5 1.5" --gps rtk --speed 0 --name demo_load
+demo load_bar xtdrone fly load --vehicles 'iris@0,-1; iris@0,1' --loads 'iris_0+iris_1 0.8 1.5 2.0' --world gap --gps rtk --speed 0 \
+    --set way=16 --set speed=2 --name demo_load_bar
+demo challenge xtdrone challenge run inspection --seeds 1
+demo challenge_by_mavlink xtdrone challenge run delivery_in_wind --team mavlink:examples/challenge_deliver.py --seeds 1
 if command -v roslaunch >/dev/null; then
     demo ros roslaunch launch/navigation.launch world:=hall speed:=0 goal:=6,2,2 count:=1
 fi

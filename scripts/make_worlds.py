@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes worlds/hall.world and worlds/corridor.world from the plans of their walls and furniture.
+"""Writes the worlds hall, corridor and gap from the plans of their walls and furniture.
 
 With --check it writes nothing and exits with 1 if a file is not what its plan gives.
 """
@@ -117,8 +117,14 @@ _CORRIDOR = [
     Block("cabinet_end", (66.0, -2.5), (1.6, 0.6, 2.0)),
 ]
 
+_GAP = [  # 1.4 m wide, narrower than a bar of 2 m
+    Block("wall_south", (8.0, -4.7), (0.2, 8.0, 5.0), texture="Bricks"),
+    Block("wall_north", (8.0, 4.7), (0.2, 8.0, 5.0), texture="Bricks"),
+]
+
 _PLANS = {
     "hall": (" A hall of 36 x 8 m with five furnished rooms, without a roof. ", _HALL),
+    "gap": (" A wall 5 m high with a gap of 1.4 m, 8 m east of the start. ", _GAP),
     "corridor": (" A bare corridor of 60 m between two lobbies, without a roof. ", _CORRIDOR),
 }
 

@@ -35,7 +35,7 @@ def descriptions() -> dict[str, str]:
 def _part(name: str) -> Any:  # a field of a dataclass
     return option(
         "embedded",
-        f"{name.replace('_', ' ')} of the embedded autopilot, or module:Class",
+        f"{name.replace('_', ' ')} of the embedded autopilot, module:Class or FILE.py:Class",
         names=PARTS[name].names,
     )
 

@@ -44,7 +44,7 @@ def register(subparsers: Subparsers) -> None:
         "subject",
         metavar="SCENARIO",
         help="a scenario's YAML file, or an Agent: "
-        f"{', '.join(registry.AGENTS.names())}, or module:Class",
+        f"{', '.join(registry.AGENTS.names())}, module:Class or FILE.py:Class",
     )
     subject.completer = lambda **_: registry.AGENTS.names()
     varied = add(

@@ -51,7 +51,7 @@ class Flight:
     """A flight to fly; all that a worker needs."""
 
     index: int  # number in the plan
-    agent: str  # a name, or module:Class
+    agent: str  # a name, module:Class or FILE.py:Class
     settings: tuple[str, ...]  # NAME=VALUE of the Agent
     scenario: Mapping[str, Any]  # as of Scenario.to_dict()
     parameters: Mapping[str, float]  # parameters of the flight stack, for all vehicles

@@ -53,7 +53,7 @@ class Plan:
     """Flights of one campaign.
 
     Attributes:
-        agent: A name, or module:Class.
+        agent: A name, module:Class or FILE.py:Class.
         varied: Values of each quantity that varies, by its name, in the order of --vary.
         combinations: Every combination of those values, the last quantity varying fastest.
         seeds: Each combination is flown once with each.

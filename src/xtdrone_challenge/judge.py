@@ -135,9 +135,6 @@ def team_class(team: str) -> Any:  # a class of Agents
     Raises:
         XtdroneError: There is none.
     """
-    path, _, kind = team.rpartition(":")
-    if path.endswith(".py"):
-        return registry.load_from_file("team", Path(path), kind)
     return registry.AGENTS.load(team)
 
 

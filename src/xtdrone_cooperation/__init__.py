@@ -1,1 +1,1 @@
-"""Vehicles that share out what there is to do."""
+"""Vehicles that share out what there is to do, and that carry loads."""

@@ -166,6 +166,19 @@ class WorldEditor(Protocol):
 
 
 @runtime_checkable
+class Slinger(Protocol):
+    """An engine with cables."""
+
+    # Classes of a package above this one.
+    def sling(self, models: Sequence[Any], cables: Sequence[Any]) -> None:
+        """Adds WorldModels that hang on xtdrone_sim.world.loads.Cables, at the start.
+
+        Raises:
+            EngineError: The engine cannot take them.
+        """
+
+
+@runtime_checkable
 class Regroupable(Protocol):
     """An engine or autopilot that continues a flight with more or fewer vehicles."""
 

@@ -1,4 +1,4 @@
-"""Registered classes by name; `module:Class` names an unregistered class, or another object.
+"""Registered classes by name; `module:Class` and `FILE.py:Class` name others, or other objects.
 
 Names are entry points. Those of the workspace are in pyproject.toml; another package adds its own:
 
@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .errors import ScenarioError, one_line, shown, unknown_name
 
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")  # module:Class
+_IN_FILE = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # FILE.py:Class
 _OWN = "xtdrone"  # our distribution
 _CHECKOUT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
@@ -46,27 +48,24 @@ class Group:
         return sorted(self.table())
 
     def check(self, name: str) -> None:
-        """Rejects a name that is neither registered nor of the form module:Class.
+        """Rejects a name that is neither registered nor module:Class or FILE.py:Class.
 
         Raises:
             ScenarioError: The name is neither.
         """
-        if not _CLASS.fullmatch(name) and name not in self.table():
-            raise ScenarioError(
-                unknown_name(
-                    self.what, name, self.table(), "name a class of your own as module:Class"
-                )
-            )
+        if not is_own(name) and name not in self.table():
+            advice = "name a class of your own as module:Class or FILE.py:Class"
+            raise ScenarioError(unknown_name(self.what, name, self.table(), advice))
 
     def load(self, name: str) -> Any:  # a class that the contract describes
-        """Loads the class of a name or of module:Class.
+        """Loads the class of a name, of module:Class or of FILE.py:Class.
 
         Raises:
             ScenarioError: No such name, module or class, or the class is no such part.
         """
         self.check(name)
-        entry = self.table().get(name) or metadata.EntryPoint(name, name, self.entry_points)
-        loaded = _loaded(self.what, "class", entry)
+        entry = self.table().get(name)
+        loaded = load_own(self.what, name, "class") if entry is None else _loaded(self.what, entry)
         lacking = self._lacking(loaded)
         if lacking:
             raise ScenarioError(
@@ -103,62 +102,57 @@ class Group:
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is of the form module:NAME, for what is not registered."""
-    return _CLASS.fullmatch(name) is not None
+    """Whether a name is of the form module:NAME or FILE.py:NAME, for what is not registered."""
+    return any(form.fullmatch(name) for form in (_CLASS, _IN_FILE))
 
 
-def load_own(what: str, name: str) -> Any:  # whatever the module has under that name
-    """Loads what module:NAME names.
+def load_own(what: str, name: str, kind: str = "") -> Any:  # whatever has that name
+    """Loads what module:NAME or FILE.py:NAME names.
 
     Args:
         what: Kind of thing in messages, for example "task".
-        name: module:NAME.
+        name: module:NAME or FILE.py:NAME.
+        kind: What the module or file has to hold; empty: the kind of thing.
 
     Raises:
-        ScenarioError: No such module, or it has no such name.
+        ScenarioError: No such module or file, it fails, or it has no such name.
     """
-    return _loaded(what, what, metadata.EntryPoint(name, name, ""))
+    in_file = _IN_FILE.fullmatch(name)
+    if in_file is None:
+        return _loaded(what, metadata.EntryPoint(name, name, ""), kind or what)
+    path = Path(in_file[1]).expanduser()
+    given = f"cannot load {what} '{shown(name)}'"
+    if not path.is_file():
+        raise ScenarioError(f"{given}: there is no Python file '{shown(path)}'")
+    try:
+        module = _module_of(path.resolve(), path.stat().st_mtime_ns)
+    except (Exception, SystemExit) as error:  # raised by the user's file as it is run
+        raise ScenarioError(f"{given}: {type(error).__name__} {one_line(str(error))}") from error
+    if not hasattr(module, in_file[2]):
+        raise ScenarioError(f"{given}: the file defines no '{in_file[2]}'")
+    return getattr(module, in_file[2])
 
 
-def load_from_file(what: str, path: Path, name: str) -> Any:  # whatever the file has under it
-    """Loads what a Python file has under a name; FILE.py:NAME on the command line.
-
-    Args:
-        what: Kind of thing in messages, for example "cost".
-        path: The file.
-        name: Of what it defines.
-
-    Raises:
-        ScenarioError: No such file, it fails, or it has no such name.
-    """
-    given = f"{shown(path)}:{shown(name)}"
+@functools.cache
+def _module_of(path: Path, changed_ns: int) -> ModuleType:
+    """Runs a Python file as a module of its name; once, as long as it is not changed."""
     spec = spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise ScenarioError(
-            f"cannot load {what} '{given}': there is no Python file '{shown(path)}'"
-        )
+    assert spec is not None and spec.loader is not None, path  # its name ends with .py
     module = module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)  # Numba asks for the module of what it compiles
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # raised by the user's file as it is run
-        raise ScenarioError(
-            f"cannot load {what} '{given}': {type(error).__name__} {one_line(str(error))}"
-        ) from error
-    if not hasattr(module, name):
-        raise ScenarioError(f"cannot load {what} '{given}': the file defines no '{shown(name)}'")
-    return getattr(module, name)
+    spec.loader.exec_module(module)
+    return module
 
 
-def _loaded(what: str, kind: str, entry: metadata.EntryPoint) -> Any:  # as of load_own()
+def _loaded(what: str, entry: metadata.EntryPoint, kind: str = "class") -> Any:  # as of load_own()
     """What an entry point names; `kind`: class, or what else its modules hold."""
     try:
         return entry.load()
     except (ImportError, AttributeError, ValueError) as error:
+        name = kind.capitalize() if kind == "class" else kind.upper()
         raise ScenarioError(
             f"cannot load {what} '{shown(entry.name)}': {error}; a {kind} of your own is named "
-            f"module:{kind.capitalize() if kind == 'class' else kind.upper()}, its folder on "
-            "PYTHONPATH"
+            f"FILE.py:{name}, or module:{name} with its folder on PYTHONPATH"
         ) from error
     except (Exception, SystemExit) as error:  # raised by a module of the user as it is imported
         raise ScenarioError(

@@ -50,7 +50,7 @@ SCHEME = Argument(
     "scheme",
     str,
     "centralised",
-    Option("of communication and control, or module:Class", names=SCHEMES.names),
+    Option("of communication and control, module:Class or FILE.py:Class", names=SCHEMES.names),
 )
 TOPOLOGY = Argument(
     "topology",

@@ -69,7 +69,7 @@ def add_director(parser: argparse.ArgumentParser) -> None:
 def add_agent(parser: argparse.ArgumentParser) -> None:
     """Adds the options of topics.agent."""
     name = parser.add_argument(
-        "agent", help=f"{', '.join(registry.AGENTS.names())}, or module:Class"
+        "agent", help=f"{', '.join(registry.AGENTS.names())}, module:Class or FILE.py:Class"
     )
     name.completer = lambda **_: registry.AGENTS.names()  # type: ignore[attr-defined]
     _add_no_stop(parser)

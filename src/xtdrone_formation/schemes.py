@@ -249,7 +249,7 @@ def scheme(
     """Makes the leader and the followers of a scheme.
 
     Args:
-        name: One of SCHEMES, or module:Class of a Follower of your own.
+        name: One of SCHEMES, module:Class or FILE.py:Class of a Follower of your own.
         radio: Properties of the links between vehicles.
         parameters: Parameters of the followers' control law; None: their defaults.
         topology: Communication graph, see network.topology(); empty: the scheme's own.

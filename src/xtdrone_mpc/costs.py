@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import cast
 
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from xtdrone_core.errors import XtdroneError, one_line, unknown_name
-from xtdrone_core.registry import is_own, load_from_file, load_own
+from xtdrone_core.registry import is_own, load_own
 from xtdrone_dynamics.compiled import njit
 
 # A compiled function of position, attitude, velocity, body rates, action and what it is to be
@@ -127,11 +126,6 @@ def load_cost(name: str) -> Cost:
     Raises:
         XtdroneError: No such cost, or it is not compiled.
     """
-    file, _, function = name.rpartition(":")
-    if file.endswith(".py"):
-        own: Cost = load_from_file("cost", Path(file), function)
-        check_compiled(own, name)
-        return own
     if name not in COSTS and not is_own(name):
         raise XtdroneError(
             unknown_name("cost", name, COSTS, "name a function of your own as FILE.py:function")

@@ -57,7 +57,7 @@ def make_pilot(planner: str, limits: Limits, resolution: float, map_size: float)
     """Returns a Pilot with a planner, an unknown map of square ground and its distance field.
 
     Args:
-        planner: A name, or module:Class.
+        planner: A name, module:Class or FILE.py:Class.
         limits: What it keeps within.
         resolution: Side of a voxel [m].
         map_size: Side of the map [m].

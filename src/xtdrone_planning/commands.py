@@ -68,7 +68,8 @@ def register(subparsers: Subparsers) -> None:
         action="append",
         default=[],
         metavar="PLANNER=SPEED",
-        help="a planner, or module:Class, and its speed in m/s; may be given often (local=3)",
+        help="a planner, module:Class or FILE.py:Class, and its speed in m/s; may be given often "
+        "(local=3)",
     )
     table.add_argument(
         "--people",

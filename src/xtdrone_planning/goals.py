@@ -68,7 +68,7 @@ class GoalAgent(SeeingAgent):
 
         Args:
             limits: What it keeps within.
-            planner: A name, or module:Class.
+            planner: A name, module:Class or FILE.py:Class.
             height: Of the take-off [m].
             resolution: Side of a voxel [m].
             map_size: Side of the map [m].

@@ -6,7 +6,9 @@ from xtdrone_core.scenario.options import Option
 
 from .planners.planner import PLANNERS
 
-PlannerName: TypeAlias = Annotated[str, Option("a name, or module:Class", names=PLANNERS.names)]
+PlannerName: TypeAlias = Annotated[
+    str, Option("a name, module:Class or FILE.py:Class", names=PLANNERS.names)
+]
 Speed: TypeAlias = Annotated[float, Option("largest", unit="m/s", minimum=0.2, maximum=15.0)]
 Acceleration: TypeAlias = Annotated[
     float, Option("largest", unit="m/s^2", minimum=0.5, maximum=12.0)

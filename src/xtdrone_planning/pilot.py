@@ -22,7 +22,8 @@ PLAN_US = 100_000  # between two plans [us]
 _KEEP_S = 0.3  # a trajectory is flown as planned for at least so long before its stop [s]
 _BRAKE = 0.7  # part of the acceleration that a stop uses
 _AHEAD_S = 1.0  # the vehicle looks where it will be after this time [s]
-_TURN = 1.8  # largest yaw rate [rad/s]
+TURN = 1.8  # largest yaw rate [rad/s]
+_TURNED_S = 0.3  # it looks where it is to look at the goal for so long before it is there [s]
 _BLIND_US = 500_000  # without an image for so long it stops [us]
 _SCAN_US = 1_500_000  # held for so long it begins to look around [us]
 _SCAN_RATE = 0.9  # [rad/s]
@@ -30,6 +31,7 @@ _LOST = 1.0  # its set-point is so far from the vehicle that it begins anew [m]
 _ALONE_S = 2.0  # nobody should come to where it stops for so long [s]
 _OWN = 0.55  # radius around the vehicle in which it would touch what were there [m]
 _BETTER = 0.02  # who is too close to an obstacle stops at least so much farther from it [m]
+_LEFT = 0.3  # it has left a place when it is so far from it [m]
 _REST = 0.15  # slower is at rest [m/s]
 HANGS_S = 60.0  # a planner without an answer for so long hangs; kernels may compile before it [s]
 
@@ -65,6 +67,7 @@ class Pilot(Memory):
         "_flown",
         "_path",
         "_next_us",
+        "_stay",
     )
 
     def __init__(
@@ -102,6 +105,11 @@ class Pilot(Memory):
         self._flown: Any = None  # the Trajectory that is flown
         self._path = [np.zeros((0, 3))]  # the way that was planned last, of any length
         self._next_us = 0
+        self._stay: list[Any] = [
+            np.full(3, np.nan),
+            np.full(3, np.nan),
+            0,
+        ]  # place, goal, since when
         self._lead_us, self._keep_s = (
             0,
             _KEEP_S,
@@ -200,7 +208,17 @@ class Pilot(Memory):
             self.limits,
             self.others(),
             self.tracks.at(begin_us),
+            self._waited(begin_us, np.asarray(now.pos)),
         )
+
+    def _waited(self, t_us: int, pos: np.ndarray) -> float:
+        """Returns for how long it has been where it is with the goal that it has [s]."""
+        place, goal, since_us = self._stay
+        same = self.goal is not None and np.array_equal(goal, self.goal)
+        if not (same and np.linalg.norm(pos - place) < _LEFT):
+            goal = np.full(3, np.nan) if self.goal is None else np.array(self.goal, dtype=float)
+            self._stay, since_us = [pos.copy(), goal, t_us], t_us
+        return 1e-6 * (t_us - since_us)
 
     def _make_way(self, t_us: int, pos: np.ndarray) -> None:
         """Flies aside if somebody would run into what is flown, or into where it stops."""
@@ -251,21 +269,29 @@ class Pilot(Memory):
 
     def _look(self, t_us: int) -> None:
         """Turns towards where the vehicle will be, or around if it has no way."""
-        largest = _TURN * PLAN_US * 1e-6
+        largest = TURN * PLAN_US * 1e-6
         now = self.flown.since(t_us)
         if self.held_us >= 0 and t_us - self.held_us > _SCAN_US:
             self.yaw += _SCAN_RATE * PLAN_US * 1e-6
             return
         ahead = self.flown.since(t_us + round(_AHEAD_S * 1e6)).pos - now.pos
-        if np.linalg.norm(ahead[:2]) < 0.4 and self.look is not None:
+        if self.look is not None and not self.reason and self._is_nearly_there(now.pos):
             ahead = np.array([math.cos(self.look), math.sin(self.look)])
         elif np.linalg.norm(ahead[:2]) < 0.4:
             ahead = _beyond(self.path, now.pos, 1.5)
         if np.linalg.norm(ahead[:2]) < 0.2:
             return
-        turn = math.atan2(ahead[1], ahead[0]) - self.yaw
-        turn = (turn + math.pi) % (2.0 * math.pi) - math.pi
+        turn = self._turn_to(math.atan2(ahead[1], ahead[0]))
         self.yaw += min(max(turn, -largest), largest)
+
+    def _turn_to(self, yaw: float) -> float:
+        """Returns the way from the heading to another one, -pi to pi [rad]."""
+        return (yaw - self.yaw + math.pi) % (2.0 * math.pi) - math.pi
+
+    def _is_nearly_there(self, pos: np.ndarray) -> bool:
+        """Whether it is time to turn towards where it is to look at the goal."""
+        left = float(np.linalg.norm(self.goal - pos)) if self.goal is not None else 0.0
+        return left < self.limits.speed * (_TURNED_S + abs(self._turn_to(self.look)) / TURN)
 
 
 def still(t_us: int, pos: np.ndarray) -> Trajectory:

@@ -1,5 +1,6 @@
 """What a vehicle sees with its depth cameras and lidars, put into a voxel map."""
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,12 +15,14 @@ from xtdrone_core.state import Estimates, SensorDescription
 
 from .errors import PlanningError
 from .maps.moving import Tracks
+from .maps.voxel_kernels import UNKNOWN
 from .maps.voxel_map import VoxelMap
 
 KINDS = ("depth", "lidar", "cloud")  # of readings that become a map
 OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])  # to x forward, y left
 _OTHER = 0.9  # what is so near to where another vehicle should be is that vehicle [m]
 _KEPT_US = 1_000_000  # poses are kept for so long [us]
+_FREE = -1  # log-odds of what is known to be free, even if it was just hit once
 _COLUMNS = 160  # so many columns of a depth image are looked at for what moves
 
 
@@ -72,9 +75,22 @@ class Sight(Observer):
         self._rays: dict[str, np.ndarray] = {}
         self._poses: deque[tuple[int, np.ndarray, np.ndarray]] = deque()
         self._waiting: list[Reading] = []
+        self._seen: list[np.ndarray] = []  # (M, 4) points of these, and whether they are new there
         self.newest_us, self.count, self.covered = -1, 0, False
         self.tracks: tuple[Tracks, float, float] | None = None
         self.others: Callable[[int], np.ndarray] = lambda t_us: np.zeros((0, 3))
+
+    @property
+    def widest(self) -> tuple[float, float]:
+        """Reach [m] and half of the horizontal angle [rad] of the sensor that sees most widely."""
+        views = []
+        for sensor in self._sensors.values():
+            own = sensor["parameters"][0]
+            if sensor["kind"] == "depth":
+                views.append((own["far"], math.atan(0.5 * own["width"] / own["fx"])))
+            else:
+                views.append((own["maximum"], math.pi))
+        return max(views, key=lambda view: view[1])
 
     def on_reading(self, reading: Reading) -> None:
         """Keeps a reading until take()."""
@@ -94,7 +110,7 @@ class Sight(Observer):
         while self._poses[0][0] < t_us - _KEPT_US:
             self._poses.popleft()
         taken, self._waiting = self._waiting, []
-        points: list[np.ndarray] = []
+        self._seen = []
         for reading in taken:
             pos, quat = self._pose(reading.t_us)
             matrix = Rotation.from_quat(quat).as_matrix()
@@ -104,15 +120,26 @@ class Sight(Observer):
                 "lidar": self._insert_scan,
                 "cloud": self._insert_cloud,
             }[reading.kind]
-            points.append(insert(reading, sensor, pos, matrix))
+            insert(reading, sensor, pos, matrix)
             self.newest_us = max(self.newest_us, reading.t_us)
-        if self.tracks is not None and points:
-            tracks, low, high = self.tracks
-            seen = np.concatenate(points)
-            seen = seen[(seen[:, 2] > low) & (seen[:, 2] < high)]
-            tracks.see(self.newest_us, seen, estimates.pos[i])
+        if self.tracks is not None and self._seen:
+            seen = np.concatenate(self._seen)
+            self.tracks[0].see(self.newest_us, seen[:, :3], estimates.pos[i], seen[:, 3])
         self.count += len(taken)
         return len(taken)
+
+    def _note(self, points: np.ndarray) -> None:
+        """Notes which points (M, 3) something that moves may have, and whether it was free there.
+
+        Before they are put into the map.
+        """
+        if self.tracks is None:
+            return
+        _, low, high = self.tracks
+        points = points[(points[:, 2] > low) & (points[:, 2] < high)]
+        values = self._voxels.at(points)
+        fresh = (values <= _FREE) & (values != UNKNOWN)
+        self._seen.append(np.column_stack([points, fresh]))
 
     def _pose(self, t_us: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the estimated pose nearest to a time."""
@@ -121,21 +148,21 @@ class Sight(Observer):
 
     def _insert_depth(
         self, reading: Reading, sensor: SensorDescription, pos: np.ndarray, matrix: np.ndarray
-    ) -> np.ndarray:
-        """Puts a depth image into the map; returns some of its points (M, 3)."""
+    ) -> None:
+        """Puts a depth image into the map."""
         camera = sensor["parameters"][0]
         place, turn = _mounted(camera, pos, matrix)
         lens = [camera[key] for key in ("fx", "fy", "cx", "cy", "near", "far")]
         axes = turn @ OPTICAL
         others = (self.others(reading.t_us) - place) @ axes
         depth = without(reading.data["depth"], lens, others)
+        self._note(place + _points(depth, lens) @ axes.T)
         self._voxels.insert_depth(depth, lens, place, axes)
-        return place + _points(depth, lens) @ axes.T
 
     def _insert_scan(
         self, reading: Reading, sensor: SensorDescription, pos: np.ndarray, matrix: np.ndarray
-    ) -> np.ndarray:
-        """Puts a scan into the map; returns its points (M, 3)."""
+    ) -> None:
+        """Puts a scan into the map."""
         lidar = sensor["parameters"][0]
         place, turn = _mounted(lidar, pos, matrix)
         if reading.sensor not in self._rays:
@@ -149,13 +176,13 @@ class Sight(Observer):
             ranges, returned = np.where(near, np.nan, ranges), returned & ~near
         length = np.where(returned, ranges, np.where(np.isnan(ranges), 0.0, lidar["maximum"]))
         ends = place + rays * length[:, None]
+        self._note(ends[returned])
         self._voxels.insert_rays(place[None], ends, returned)
-        return np.asarray(ends[returned])
 
     def _insert_cloud(
         self, reading: Reading, sensor: SensorDescription, pos: np.ndarray, matrix: np.ndarray
-    ) -> np.ndarray:
-        """Puts points of a lidar into the map; returns those within its range (M, 3)."""
+    ) -> None:
+        """Puts points of a lidar into the map, those beyond its range as free ways."""
         lidar = sensor["parameters"][0]
         place, turn = _mounted(lidar, pos, matrix)
         rays = np.asarray(reading.data["points"], dtype=float) @ turn.T
@@ -167,8 +194,8 @@ class Sight(Observer):
         returned = length < lidar["maximum"]
         part = np.minimum(1.0, lidar["maximum"] / np.maximum(length, 1e-9))
         ends = place + rays * part[:, None]
+        self._note(ends[returned])
         self._voxels.insert_rays(place[None], ends, returned)
-        return np.asarray(ends[returned])
 
 
 def _points(depth: np.ndarray, lens: list[float]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from xtdrone_core.contracts import (
     RangeCaster,
     Regroupable,
     Renderer,
+    Slinger,
     Stateful,
     required,
 )
@@ -31,6 +33,7 @@ from xtdrone_core.racing.ghost import read_ghost
 from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.snapshot import Rows
+from xtdrone_core.scenario.loads import SlungLoad, parse_loads
 
 from .entities import Entities
 from .errors import EngineError
@@ -39,6 +42,7 @@ from .fleet.sub_fleet import TextRouter, autopilot_of
 from .observers.crashes import Crash, CrashMonitor
 from .observers.figures import FlightFigures
 from .observers.laps import LapTimer
+from .observers.loads import LoadRecorder
 from .observers.pose_feed import MotionCapture, TruthPose
 from .observers.recording import WARNING, Console
 from .plant.plant import Plant
@@ -49,6 +53,7 @@ from .rendering.sensors import RenderedSensors
 from .vehicles.pose import sensors_at_zero
 from .vehicles.sdf import load_vehicle
 from .world import World, wrong_ground
+from .world.loads import load_models, own_loads
 
 _log = logging.getLogger(__name__)
 
@@ -172,6 +177,8 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
     with ExitStack() as built:
         engine = build_engine(scenario, world, models)
         built.callback(engine.close)
+        if before is None and (scenario.loads or any(model.slung for model in models)):
+            _sling(engine, scenario, models)
         if before is not None and rows is not None:
             regroupable(engine, scenario.engine).regroup(before.engine, rows)
             new = [name for name, is_new in zip(names, rows.new, strict=True) if is_new]
@@ -223,6 +230,11 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
         figures = FlightFigures(names, monitor, autopilot)
         entities = Entities(world, scenario.vehicles, models, engine, plant.pushes)
         race = _lap_timer(scenario, setup.on_event)
+        loads = (
+            LoadRecorder(setup.folder, setup.log_gaps, _loads(scenario), entities.inserted_states)
+            if setup.folder is not None and scenario.loads
+            else None
+        )
         parts = Parts(
             fleet,
             engine,
@@ -237,7 +249,7 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
             figures,
             entities,
             race,
-            tuple(_observers(scenario, monitor, figures, autopilot, race)),
+            tuple(_observers(scenario, monitor, figures, autopilot, race, loads)),
         )
         if before is not None and rows is not None:
             parts.regroup(before, rows)
@@ -251,6 +263,30 @@ def build_engine(scenario: Scenario, world: World, models: Sequence[Vehicle]) ->
         world, scenario.vehicles, models, scenario.instance
     )
     return engine
+
+
+def _loads(scenario: Scenario) -> Sequence[SlungLoad]:
+    return parse_loads(scenario.loads, [spec.name for spec in scenario.vehicles])
+
+
+def _sling(engine: Engine, scenario: Scenario, models: Sequence[Vehicle]) -> None:
+    """Hangs the loads of a scenario, and those that vehicles bring, below the vehicles.
+
+    Raises:
+        ScenarioError: The engine has no cables.
+    """
+    required(
+        engine,
+        Slinger,  # type: ignore[type-abstract]  # a protocol
+        f"engine '{scenario.engine}' has no cables that can be slack",
+        "fly loads with engine embedded",
+    ).sling(
+        *map(
+            operator.add,
+            load_models(_loads(scenario), scenario.vehicles),
+            own_loads(scenario.vehicles, models),
+        )
+    )
 
 
 def build_sensors(
@@ -348,9 +384,12 @@ def _observers(
     figures: FlightFigures,
     autopilot: Autopilot,
     race: LapTimer | None,
+    loads: LoadRecorder | None,
 ) -> Iterable[Observer]:
     """The parts that see each step, in this order."""
     yield from (monitor, figures)
+    if loads is not None:
+        yield loads
     if scenario.pose_source != "sensors":
         taking = required(
             autopilot,

@@ -1,6 +1,7 @@
 """Names of engines, autopilots, agents and parts: ours, and those of other packages."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -158,3 +159,40 @@ def test_list_has_a_line_for_each_name(kind, name, capsys):
 def test_an_unknown_list_is_refused(capsys):
     assert command.main(["list", "agnets"]) == 1
     assert "did you mean 'agents'" in capsys.readouterr().err
+
+
+OWN = "from xtdrone_core.agent import BaseAgent\n\n\nclass Mine(BaseAgent):\n    number = {}\n"
+
+
+def test_a_class_is_named_by_its_file(tmp_path, monkeypatch):
+    file = tmp_path / "folder with spaces" / "mine.py"
+    file.parent.mkdir()
+    file.write_text(OWN.format(1))
+    first = registry.AGENTS.load(f"{file}:Mine")
+    assert first.number == 1 and registry.AGENTS.load(f"{file}:Mine") is first
+    monkeypatch.chdir(file.parent)
+    assert registry.AGENTS.load("mine.py:Mine") is first
+    assert registry.load_own("class", "mine.py:Mine") is first
+    file.write_text(OWN.format(2))
+    os.utime(file, ns=(1, 1))
+    assert registry.AGENTS.load("mine.py:Mine").number == 2
+
+
+@pytest.mark.parametrize(
+    "code, name, said",
+    [
+        (None, "nowhere.py:Mine", "cannot load agent 'nowhere.py:Mine': there is no Python file"),
+        ("1 / 0", "bad.py:Mine", "cannot load agent 'bad.py:Mine': ZeroDivisionError"),
+        ("raise SystemExit(3)", "bad.py:Mine", "cannot load agent 'bad.py:Mine': SystemExit 3"),
+        ("x = 1", "bad.py:Mine", "cannot load agent 'bad.py:Mine': the file defines no 'Mine'"),
+        ("x = 1", "bad.py:x", "agent 'bad.py:x' is not a class"),
+        ("x = 1", "bad.py:no.such", "cannot load agent 'bad.py:no.such'"),
+    ],
+)
+def test_a_file_without_such_a_class_is_one_line(tmp_path, monkeypatch, code, name, said):
+    monkeypatch.chdir(tmp_path)
+    if code is not None:
+        (tmp_path / "bad.py").write_text(code)
+    with pytest.raises(ScenarioError, match=said) as raised:
+        registry.AGENTS.load(name)
+    assert "\n" not in str(raised.value)

@@ -7,7 +7,15 @@ import pytest
 
 from xtdrone_planning.exploration.agent import seconds_to
 from xtdrone_planning.exploration.coverage import Coverage
-from xtdrone_planning.exploration.frontiers import distances, frontiers, tour, viewpoints
+from xtdrone_planning.exploration.frontiers import (
+    View,
+    distances,
+    frontiers,
+    nearest,
+    seen_from,
+    tour,
+    viewpoints,
+)
 from xtdrone_planning.maps.distance_field import FREE, OCCUPIED, UNSEEN, DistanceField
 from xtdrone_planning.maps.voxel_map import VoxelMap
 from xtdrone_planning.pilot import Pilot
@@ -45,20 +53,59 @@ def two_rooms(x, y):
 
 
 def test_frontiers_are_where_known_space_ends():
-    places = frontiers(field_of(known_disc), LIMITS, BOUNDS)
-    assert len(places) > 100
-    assert np.hypot(places[:, 0], places[:, 1]) == pytest.approx(3.9, abs=0.3)
-    assert not len(frontiers(field_of(two_rooms), LIMITS, BOUNDS[:, :] * 0.9))
+    patches = frontiers(field_of(known_disc), LIMITS, BOUNDS)
+    assert patches.voxels.sum() > 100
+    assert np.hypot(*patches.pos[:, :2].T) == pytest.approx(3.9, abs=0.3)
+    outward = (patches.pos[:, :2] * patches.out).sum(axis=1)
+    assert (outward > 0.8 * np.hypot(*patches.pos[:, :2].T)).all()
+    assert not len(frontiers(field_of(two_rooms), LIMITS, BOUNDS[:, :] * 0.9).voxels)
 
 
-def test_viewpoints_are_free_and_look_at_what_is_new():
+START, VIEW, WORTH = np.array([0.0, 0.0, 1.4]), View(6.0, 0.5), 80
+
+
+def test_a_few_viewpoints_show_all_frontiers():
     field = field_of(known_disc)
-    views = viewpoints(field, frontiers(field, LIMITS, BOUNDS), LIMITS, 1.4)
-    assert len(views) >= 8
-    for view in views:
-        assert field.is_known(view.pos)
-        ahead = np.array([np.cos(view.yaw), np.sin(view.yaw), 0.0])
-        assert not all(field.is_known(view.pos + s * ahead) for s in (1.8, 2.6, 3.4))
+    patches = frontiers(field, LIMITS, BOUNDS)
+    views, ways = viewpoints(field, patches, LIMITS, START, VIEW, WORTH)
+    seen = np.zeros(len(patches.voxels), dtype=bool)
+    for view, way in zip(views, ways, strict=True):
+        assert field.is_known(view.pos) and way >= np.hypot(*view.pos[:2]) - 0.3
+        own = seen_from(field, patches, view.pos[None], np.array([view.yaw]), VIEW)[0, 0]
+        assert patches.voxels[own].sum() >= view.gain >= WORTH
+        seen |= own
+    assert patches.voxels[~seen].sum() < WORTH
+    assert len(views) < 0.5 * len(patches.voxels)
+
+
+def test_a_frontier_is_not_seen_through_a_wall_nor_from_behind_nor_from_afar():
+    def half_known(x, y):
+        wall = (np.abs(x + 2.0) < 0.2) & (y < 0.0)
+        return np.where(wall, OCCUPIED, np.where(x < 4.0, FREE, UNSEEN))
+
+    field = field_of(half_known)
+    patches = frontiers(field, LIMITS, BOUNDS)
+    places = np.array([[0.0, -4.0, 1.4], [-3.0, -4.0, 1.4], [-3.0, 1.0, 1.4], [6.0, -4.0, 1.4]])
+    # [:, 0] looks east
+    seen = seen_from(field, patches, places, np.array([0.0, np.pi]), View(7.5, 1.5))
+    assert seen[0, 0].sum() > 8 and not seen[0, 1].any()
+    assert not seen[1].any()
+    assert seen[2, 0].sum() < 0.6 * seen[0, 0].sum()
+    assert not seen[3].any()
+
+
+def test_the_baseline_goes_where_the_nearest_frontier_is():
+    def disc(x, y):
+        return np.where(np.hypot(x - 1.0, y) < 4.0, FREE, UNSEEN)
+
+    field = field_of(disc)
+    patches = frontiers(field, LIMITS, BOUNDS)
+    (view,), (way,) = nearest(field, patches, LIMITS, START, VIEW, WORTH)
+    assert way < 2.5 and view.pos[0] < 0.5 and np.cos(view.yaw) < 0.0
+    known = field_of(two_rooms)
+    assert (
+        nearest(known, frontiers(known, LIMITS, 0.9 * BOUNDS), LIMITS, START, VIEW, WORTH)[0] == []
+    )
 
 
 def test_a_way_to_the_other_room_leads_through_the_door():

@@ -1,9 +1,12 @@
 """People: how they are found and predicted, and that a vehicle keeps off them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from lxml import etree
 
+from xtdrone_core import Reading
 from xtdrone_core.command import main
 from xtdrone_core.runs import snapshot
 from xtdrone_planning.forest import bounds_of, objects_of
@@ -14,6 +17,7 @@ from xtdrone_planning.people import walks
 from xtdrone_planning.planners import guard
 from xtdrone_planning.planners.evading import Evasion
 from xtdrone_planning.planners.planner import STEP_S, Limits, Situation, Trajectory
+from xtdrone_planning.sight import Sight
 from xtdrone_sim.world.sdf_world import load_world
 
 STEP_US = 100_000
@@ -33,10 +37,12 @@ def test_points_that_lie_together_are_a_group_and_walls_are_none():
     post = seen_side(np.array([3.0, 1.0]), 0.2, np.zeros(3))
     far = seen_side(np.array([30.0, 1.0]), 0.2, np.zeros(3))
     wall = np.array([[5.0, y, 1.0] for y in np.arange(-4.0, 0.0, 0.05)])
-    found = groups(np.concatenate([post, far, wall, [[-3.0, -3.0, 1.0]]]), np.zeros(3))
+    points = np.concatenate([post, far, wall, [[-3.0, -3.0, 1.0]]])
+    found = groups(points, np.zeros(3), points[:, 2] > 1.25)
     assert len(found) == 1
     assert found[0, :2] == pytest.approx((2.87, 0.96), abs=0.06)
     assert found[0, 2] == 40
+    assert found[0, 3] == pytest.approx((post[:, 2] > 1.25).mean())
 
 
 def tracks_of(walkers, posts, seconds=3.0, viewer=lambda t: np.array([2.0 * t, 0.0, 1.3])):
@@ -62,6 +68,16 @@ def test_who_walks_moves_and_trees_that_one_flies_past_do_not():
     assert ahead == pytest.approx((x + u, y + v))
 
 
+@pytest.mark.parametrize("part, count", [(0.0, 0), (0.25, 1)])
+def test_what_is_where_nothing_was_seen_to_be_free_does_not_move(part, count):
+    """A tree that leans seems to walk as one sees more and more of its height."""
+    tracks = Tracks()
+    for t_us in range(0, 2_000_001, STEP_US):
+        points = seen_side(np.array([5.0, 1e-6 * t_us]), 0.25, np.zeros(3))
+        tracks.see(t_us, points, np.zeros(3), np.arange(len(points)) < part * len(points))
+    assert tracks.count == count
+
+
 def test_who_is_hidden_for_a_moment_walks_on_and_is_forgotten_later():
     tracks = tracks_of([(np.array([3.0, 3.0]), np.array([0.0, -1.0]))], [], 2.0)
     nothing = np.zeros((0, 3))
@@ -82,6 +98,40 @@ def test_who_turns_round_is_still_known_to_move():
     assert all(len(rows) == 1 for rows in seen[20:])
     assert tracks.count == 1
     assert seen[45][0, 2] < -0.4  # 0.9 s after it has turned round
+
+
+def test_who_was_not_known_to_walk_is_known_after_a_turn():
+    """One who came from where nothing had been seen walks back."""
+    tracks = Tracks()
+    for t_us in range(0, 4_400_001, STEP_US):
+        t = 1e-6 * t_us
+        x = 3.0 + min(t, 3.0) - max(t - 3.0, 0.0)
+        points = seen_side(np.array([x, 1.0]), 0.25, np.zeros(3))
+        tracks.see(t_us, points, np.zeros(3), np.full(len(points), t > 3.0))
+    assert len(tracks.at(4_400_000)) == 1
+    assert tracks.at(4_400_000)[0, 2] < -0.5
+
+
+@pytest.mark.parametrize("behind, count", [(8.0, 1), (np.nan, 0)])
+def test_what_moves_is_seen_where_it_was_free(behind, count):
+    """Something 4 m ahead goes aside, before a wall or before what is never seen."""
+    camera = {"fx": 60.0, "fy": 60.0, "cx": 31.5, "cy": 23.5, "near": 0.3, "far": 10.0}
+    camera |= {"width": 64, "height": 48, "pos": (0.0, 0.0, 0.0), "quat": (0.0, 0.0, 0.0, 1.0)}
+    sensor = {"vehicle": "a", "sensor": "camera", "kind": "depth", "parameters": [camera]}
+    voxels = VoxelMap((20, 20, 6), 0.2, (0, 0, 1.5))
+    sight = Sight("a", [sensor], voxels)
+    assert sight.widest == pytest.approx((10.0, np.arctan(32.0 / 60.0)))
+    tracks = Tracks()
+    sight.tracks = tracks, 0.5, 3.0
+    here = SimpleNamespace(pos=np.array([[0.0, 0.0, 1.5]]), quat=np.array([[0.0, 0.0, 0.0, 1.0]]))
+    for t_us in range(0, 4_000_001, STEP_US):
+        aside = 1.0 - 1e-6 * max(t_us - 2_000_000, 0)
+        across = (np.arange(64) - 31.5) / 60.0 * 4.0
+        depth = np.full((48, 64), behind, dtype=np.float32)
+        depth[:, np.abs(across - aside) < 0.25] = 4.0
+        sight.on_reading(Reading("depth", "a", "camera", t_us, {"depth": depth}))
+        sight.take(t_us, here)
+    assert tracks.count == count
 
 
 def test_tracks_survive_a_snapshot(tmp_path):

@@ -191,7 +191,7 @@ class Silent:
         ),
         (nothing, (9.0, 0.0, 2.0), dict(planner=Silent()), "it does not want to"),
         (wall, (2.0, 0.0, 2.0), {}, "the goal is in an obstacle"),
-        (room_around, (9.0, 0.0, 2.0), dict(seconds=16.0), "shut in|no smooth way"),
+        (room_around, (9.0, 0.0, 2.0), dict(seconds=16.0), "shut in|no smooth way|all around"),
     ],
 )
 def test_it_brakes_holds_and_says_why(occupied, goal, options, reason):
@@ -268,3 +268,20 @@ def test_it_keeps_off_people(begin, velocity, goal):
     assert not rests or pilot.evaded > 0
     assert min(apart) > 0.75
     assert np.linalg.norm(places[-1] - pilot.goal) < 1.0
+
+
+def test_a_planner_is_told_for_how_long_the_vehicle_has_not_left_its_place():
+    told = []
+
+    class Waiting:
+        def plan(self, situation):
+            told.append(situation.waited)
+            return Plan(None, reason="it waits")
+
+    def at(t_us, pilot):
+        if t_us == 1_500_000:
+            pilot.goal = np.array([5.0, 0.0, 2.0])
+
+    flown(nothing, (9.0, 0.0, 2.0), 2.5, Waiting(), at=at)
+    assert told[:3] == pytest.approx([0.0, 0.1, 0.2])
+    assert told[14:17] == pytest.approx([1.4, 0.0, 0.1])

@@ -170,3 +170,16 @@ def test_a_stop_is_checked_against_what_is_near_and_what_is_unseen():
     assert guard.check(dark.field, trajectory, 0.4) == guard.UNSEEN
     assert guard.check(dark.field, trajectory, 0.4, known=False) == guard.CLEAR
     assert guard.check(shut.field, trajectory, 0.4) == guard.CLOSE
+
+
+def two_posts(x, y, z):
+    return np.minimum(np.hypot(x - 1.6, y - 0.75), np.hypot(x - 1.6, y + 0.75)) < 0.2
+
+
+@pytest.mark.parametrize("waited, part", [(0.0, 1.25), (1.5, 0.9), (2.5, 0.6), (9.0, 0.4)])
+def test_who_waits_before_a_gap_goes_through_it_slowly(waited, part):
+    of = dataclasses.replace(situation(two_posts, (6.0, 0.0, 2.0)), waited=waited)
+    plan = LocalPlanner().plan(of)
+    assert plan.trajectory is not None
+    assert np.linalg.norm(plan.trajectory.vel, axis=1).max() < part * LIMITS.speed
+    assert plan.trajectory.at(0.6).pos[0] > 0.05 and room(of, plan.trajectory) > 0.4

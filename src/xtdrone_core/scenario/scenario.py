@@ -20,6 +20,7 @@ from ..runs.ports import INSTANCES, VARIABLE, Ports, default_instance
 from . import declared as declarations
 from .declared import DeclaredOptions, Settings
 from .disturbances import parse_disturbances
+from .loads import parse_loads
 from .options import Option, check_address, checked, number, option, options_of
 from .vehicles import (
     FLEET,
@@ -71,10 +72,10 @@ class Scenario(metaclass=_TakesDeclared):
     vehicles: tuple[VehicleSpec, ...]
     world: str = option("empty", "a name from worlds/, or an SDF file", names=resources.world_names)
     engine: str = option(
-        "embedded", "physics engine, or module:Class", names=registry.ENGINES.names
+        "embedded", "physics engine, module:Class or FILE.py:Class", names=registry.ENGINES.names
     )
     autopilot: str = option(
-        "embedded", "flight stack, or module:Class", names=registry.AUTOPILOTS.names
+        "embedded", "flight stack, module:Class or FILE.py:Class", names=registry.AUTOPILOTS.names
     )
     speed: float = option(
         1.0,
@@ -114,6 +115,13 @@ class Scenario(metaclass=_TakesDeclared):
         "",
         "disturbances by simulated time [s]: '12: payload iris_0 0.3; "
         "20: rotor iris_0 2 0.0', also drain and charge",
+        metavar="LIST",
+        unset="none",
+    )
+    loads: str = option(
+        "",
+        "loads on cables: 'iris_0 0.5 1.5' hangs 0.5 kg on 1.5 m below a vehicle, "
+        "'iris_0+iris_1 0.8 1.5 2.0' a bar of 2 m below two; separated by ';'",
         metavar="LIST",
         unset="none",
     )
@@ -237,7 +245,9 @@ class Scenario(metaclass=_TakesDeclared):
                 f"namespace 'none' is for one vehicle, and there are {len(self.vehicles)}: "
                 "leave it away, or name the vehicles as in 'uav0=iris; uav1=iris'"
             )
-        parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
+        names = [vehicle.name for vehicle in self.vehicles]
+        parse_disturbances(self.disturbances, names)
+        parse_loads(self.loads, names)
         resources.world_sdf(self.world)
         check_rendering(self.rendering, self.time_of_day, self.weather, self.engine)
         if self.track:

@@ -40,7 +40,7 @@ class VehicleSpec:
     name: str  # ROS namespace, for example iris_0
     pos: tuple[float, float, float]  # origin of the model at start, world [m]
     yaw: float = 0.0  # at start, counter-clockwise from east [rad]
-    autopilot: str = ""  # flight stack, or module:Class; empty: the scenario's
+    autopilot: str = ""  # flight stack, module:Class or FILE.py:Class; empty: the scenario's
     number: int = -1  # its ports and system id follow from it; -1: its place in the fleet
 
     def __post_init__(self) -> None:

@@ -16,23 +16,37 @@ from ..errors import PlanningError
 from ..maps.distance_field import DistanceField
 from ..maps.voxel_map import VoxelMap
 from ..options import Acceleration, Resolution, Speed
-from ..pilot import Pilot
+from ..pilot import TURN, Pilot
 from ..planners.local import LocalPlanner
 from ..planners.planner import Limits
 from ..seeing import SeeingAgent
 from .coverage import Coverage
-from .frontiers import Viewpoint, distances, frontiers, tour, viewpoints
+from .frontiers import (
+    Patches,
+    View,
+    Viewpoint,
+    distances,
+    frontiers,
+    nearest,
+    seen_from,
+    tour,
+    turn,
+    viewpoints,
+)
 
 SCHEMES = ("tour", "nearest")
 PERCENT = (50, 90, 98)  # of what there is
-_CHOOSE_US = 1_000_000  # between two choices [us]
-_NEAR = 0.5  # so near to a viewpoint it looks [m]
-_LOOK_US = 1_200_000  # for so long it looks there [us]
-_STUCK_US = 4_000_000  # held for so long it leaves a viewpoint out [us]
-_FRUITLESS_US = 10_000_000  # without anything new for so long, too [us]
-_NEW = 0.3  # less is nothing new [m^3]
-_MOST = 14  # viewpoints in a tour
-_APART = 0.8  # a viewpoint so near to one left out is left out, too [m]
+_CHOOSE_US = 500_000  # between two looks at what there is left to see [us]
+_COVERAGE_US = 1_000_000  # between two rows of the coverage [us]
+_NEAR, _TURNED = 0.5, 0.25  # so near to a viewpoint [m], and turned so far [rad], it looks
+_LOOK_US = 400_000  # for so long it looks there [us]
+_STUCK_US = 4_000_000  # held for so long it gives a viewpoint up [us]
+_LATE_S, _SLOWER = 6.0, 2.0  # and when it takes so much longer than the way at full speed [s]
+_WORTH = 80, 40  # voxels of frontier that a viewpoint shows: first the large gaps, then the rest
+_KEPT = 0.35  # a viewpoint is flown to as long as so much of what it shows is unseen
+_TRIES = 2  # a frontier that is still there after so many looks is left out
+_SIGHT = 6.0  # a frontier is to be seen from so near [m]
+_MOST = 24  # viewpoints in a tour
 _DETOUR = 3.0  # a way through what is not known counts so much longer
 
 
@@ -47,11 +61,11 @@ class ExploreAgent(SeeingAgent):
         *SeeingAgent.MEMORY,
         "coverage",
         "_next_choice_us",
+        "_late_us",
         "_near_us",
-        "_left_out",
+        "_view",
+        "_tried",
         "_seen",
-        "_known",
-        "_new_us",
     )
 
     def __init__(
@@ -87,9 +101,10 @@ class ExploreAgent(SeeingAgent):
         # time [s], known volume [m^3] and seen part of what there is, each second
         self.coverage: list[list[float]] = []
         self._there_is: Coverage | None = None
-        self._known, self._new_us = 0.0, 0  # the largest known volume [m^3], and since when
-        self._next_choice_us, self._near_us = 0, -1
-        self._left_out: list[list[float]] = []  # viewpoints that did not help
+        self._lens = View(_SIGHT, np.pi)
+        self._next_choice_us, self._late_us, self._near_us = 0, 0, -1
+        self._view: list[Any] = []  # where to, heading, and voxels it is to show to be worth it
+        self._tried: dict[str, int] = {}  # how often a block of frontiers was looked at in vain
         self._seen: list[list[float]] = []  # viewpoints that were chosen
 
     def goals(self) -> np.ndarray:
@@ -108,6 +123,9 @@ class ExploreAgent(SeeingAgent):
         start = np.array([*flight.scenario.vehicles[0].pos[:2], self.height])
         shapes = load_world(flight.scenario.world).shapes
         self._there_is = Coverage(shapes, bounds, start, pilot.voxels.resolution)
+        assert self.sight is not None
+        reach, half_angle = self.sight.widest
+        self._lens = View(min(reach, _SIGHT), min(half_angle, np.pi))
 
     def begin_flight(self, t_us: int, estimates: Estimates) -> None:
         """Looks around first."""
@@ -116,24 +134,56 @@ class ExploreAgent(SeeingAgent):
 
     def fly_on(self, t_us: int, estimates: Estimates) -> bool:
         """Chooses viewpoints; returns True when none is left, or the time is over."""
-        pilot, since = self.pilot, t_us - self._begun_us
-        near = float(np.linalg.norm(estimates.pos[0] - pilot.goal)) < _NEAR
-        self._near_us = (self._near_us if self._near_us >= 0 else t_us) if near else -1
-        stuck = pilot.held_us >= 0 and t_us - pilot.held_us > _STUCK_US
-        stuck |= t_us - max(self._new_us, self._begun_us) > _FRUITLESS_US
-        looked = self._near_us >= 0 and t_us - self._near_us > _LOOK_US
-        if t_us < self._next_choice_us and not looked and not stuck:
+        since = t_us - self._begun_us
+        if t_us < self._next_choice_us:
             return since > self._limits_us
-        if looked or stuck:
-            self._left_out.append(np.asarray(pilot.goal).tolist())
-            self._near_us, pilot.held_us, self._new_us = -1, -1, t_us
         self._next_choice_us = t_us + _CHOOSE_US
-        known = sum(pilot.voxels.known_volume())
-        if known > self._known + _NEW:
-            self._known, self._new_us = known, t_us
-        seen = self._there_is.seen(pilot.voxels) if self._there_is else np.nan
+        self._measure(since)
+        pilot = self.pilot
+        patches = self._left()
+        in_view = self._in_view(patches)
+        if self._has_looked(t_us, estimates.pos[0]) or self._is_late(t_us):
+            for block in patches.block[in_view]:
+                name = "{},{}".format(*block)
+                self._tried[name] = self._tried.get(name, 0) + 1
+            patches, pilot.held_us = self._left(), -1
+        elif self._view and patches.voxels[in_view].sum() >= self._view[2]:
+            return since > self._limits_us
+        return not self._choose(t_us, estimates.pos[0], patches) or since > self._limits_us
+
+    def _measure(self, since: int) -> None:
+        """Notes the coverage."""
+        if self.coverage and since * 1e-6 - self.coverage[-1][0] < 1e-6 * _COVERAGE_US - 1e-9:
+            return
+        known = sum(self.pilot.voxels.known_volume())
+        seen = self._there_is.seen(self.pilot.voxels) if self._there_is else np.nan
         self.coverage.append([since * 1e-6, known, seen])
-        return not self._choose(t_us, estimates.pos[0]) or since > self._limits_us
+
+    def _left(self) -> Patches:
+        """Returns the frontiers, but for those that were looked at in vain."""
+        patches = frontiers(self.pilot.field, self.pilot.limits, self._bounds)
+        tries = [self._tried.get("{},{}".format(*block), 0) for block in patches.block]
+        kept = np.array(tries, dtype=int) < _TRIES
+        return Patches(*(part[kept] for part in patches))
+
+    def _in_view(self, patches: Patches) -> np.ndarray:
+        """Returns which frontiers (F,) the viewpoint is to show."""
+        if not self._view:
+            return np.zeros(len(patches.voxels), dtype=bool)
+        pos, yaw = np.array(self._view[0])[None], np.array([self._view[1]])
+        return seen_from(self.pilot.field, patches, pos, yaw, self._lens)[0, 0]
+
+    def _has_looked(self, t_us: int, pos: np.ndarray) -> bool:
+        """Whether it has been at its viewpoint, turned towards what it is to show, for a while."""
+        there = bool(self._view) and float(np.linalg.norm(pos - self._view[0])) < _NEAR
+        there = there and abs(float(turn(self.pilot.yaw, self._view[1]))) < _TURNED
+        self._near_us = (self._near_us if self._near_us >= 0 else t_us) if there else -1
+        return there and t_us - self._near_us >= _LOOK_US
+
+    def _is_late(self, t_us: int) -> bool:
+        """Whether it does not get to its viewpoint."""
+        stuck = self.pilot.held_us >= 0 and t_us - self.pilot.held_us > _STUCK_US
+        return bool(self._view) and (stuck or t_us > self._late_us)
 
     def report(self, folder: Path | str) -> None:
         """Draws also what was known over time."""
@@ -154,45 +204,41 @@ class ExploreAgent(SeeingAgent):
             out[f"seconds_to_{percent}_percent"] = None if np.isnan(seconds) else round(seconds, 1)
         return {**out, **super().metrics()}
 
-    def _choose(self, t_us: int, pos: np.ndarray) -> bool:
+    def _choose(self, t_us: int, pos: np.ndarray, patches: Patches) -> bool:
         """Sets out for the next viewpoint; returns whether there is one."""
         pilot = self.pilot
-        views = [
-            view
-            for view in viewpoints(
-                pilot.field,
-                frontiers(pilot.field, pilot.limits, self._bounds),
-                pilot.limits,
-                self.height,
-            )
-            if all(np.linalg.norm(view.pos - left) > _APART for left in self._left_out)
-        ]
-        if not views:
+        start = np.array([*pos[:2], self.height])
+        find = nearest if self._scheme == "nearest" else viewpoints
+        # Who has seen next to nothing yet, as before a wall, looks at what little there is.
+        for worth in _WORTH if self._seen else (*_WORTH, 1):
+            views, ways = find(pilot.field, patches, pilot.limits, start, self._lens, worth)
+            if views:
+                break
+        else:
             self.event(t_us, "explored", seen_m3=round(sum(pilot.voxels.known_volume()), 1))
             return False
-        chosen = self._first(pos, views)
-        if np.linalg.norm(chosen.pos - pilot.goal) > 1e-6:
-            self._seen.append(chosen.pos.tolist())
-            self.event(t_us, "viewpoint", pos=np.round(chosen.pos, 2).tolist(), left=len(views))
+        first = self._first(views, ways)
+        chosen, way = views[first], ways[first]
+        kept = max(worth, _KEPT * chosen.gain)
+        self._view, self._near_us = [chosen.pos.tolist(), chosen.yaw, kept], -1
+        self._late_us = t_us + round(1e6 * (_LATE_S + _SLOWER * way / pilot.limits.speed))
+        self._seen.append(chosen.pos.tolist())
+        self.event(t_us, "viewpoint", pos=np.round(chosen.pos, 2).tolist(), left=len(views))
         pilot.goal, pilot.look = chosen.pos, chosen.yaw
         return True
 
-    def _first(self, pos: np.ndarray, views: list[Viewpoint]) -> Viewpoint:
-        """Returns the viewpoint to fly to: the one before, as long as there is one, or the next."""
-        places = np.array([view.pos for view in views])
-        off = np.linalg.norm(places - self.pilot.goal, axis=1)
-        if off.min() < _APART:  # there is still something to see: it is not left for another one
-            return views[int(np.argmin(off))]
-        there = self._lengths(pos, places)
-        if self._scheme == "nearest":
-            return views[int(np.argmin(there))]
-        near = np.argsort(there, kind="stable")[:_MOST]
-        kept, places = [views[k] for k in near], places[near]
-        lengths = np.zeros((len(kept) + 1, len(kept) + 1))
-        lengths[0, 1:] = there[near]
-        for k in range(len(kept)):
-            lengths[k + 1, 1:] = self._lengths(places[k], places)
-        return kept[tour(lengths)[0] - 1]
+    def _first(self, views: list[Viewpoint], ways: np.ndarray) -> int:
+        """Returns the number of the viewpoint with which the quickest tour begins."""
+        near = np.argsort(ways, kind="stable")[:_MOST]
+        places = np.array([views[k].pos for k in near])
+        yaws = np.array([views[k].yaw for k in near])
+        speed = self.pilot.limits.speed
+        seconds = np.zeros((len(near) + 1, len(near) + 1))
+        seconds[0, 1:] = np.maximum(ways[near] / speed, np.abs(turn(yaws, self.pilot.yaw)) / TURN)
+        for k in range(len(near)):
+            turned = np.abs(turn(yaws, yaws[k])) / TURN
+            seconds[k + 1, 1:] = np.maximum(self._lengths(places[k], places) / speed, turned)
+        return int(near[tour(seconds)[0] - 1])
 
     def _lengths(self, pos: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Returns the lengths of ways; where none is known, that of a detour [m]."""

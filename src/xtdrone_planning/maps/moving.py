@@ -24,16 +24,28 @@ _STANDS_US, _WALKED = 3_000_000, 1.5  # for so long [us], if it has gone so far 
 # goes on at once
 _STRAIGHT = 0.75  # part of the way of a track that is the way from its begin
 _SURE = 3  # times that this is so one after the other
+_FRESH = 0.05  # part of the points that are where it was free before: what stands has none,
+_FRESH_S = 0.5  # in the mean of so long [s]
 
 
-_PARTS = ("_state", "_covariance", "_begun", "_way", "_seen_us", "_quick_us", "_sure", "_moves")
+_PARTS = (
+    "_state",
+    "_covariance",
+    "_begun",
+    "_way",
+    "_seen_us",
+    "_quick_us",
+    "_sure",
+    "_fresh",
+    "_moves",
+)
 
 
 class Tracks(Memory):
     """Follows groups of points of the size of people by Kalman filters of constant velocity.
 
-    A group that has gone some way at some speed moves; trees and posts, of which one sees another
-    side as one flies past, do not.
+    A group that has gone some way at some speed moves, if it is where it was free before; trees
+    and posts, of which one sees another side or height as one flies past, do not.
 
     Attributes:
         count: Tracks that were found to move so far.
@@ -51,6 +63,7 @@ class Tracks(Memory):
         self._seen_us = np.zeros(0, dtype=np.int64)
         self._quick_us = np.zeros(0, dtype=np.int64)  # when it was last not at rest
         self._sure = np.zeros(0, dtype=int)  # times one after the other that it seemed to move
+        self._fresh = np.zeros(0)  # mean part of the points where it was free before
         self._moves = np.zeros(0, dtype=bool)
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
@@ -58,16 +71,20 @@ class Tracks(Memory):
         for name in self.MEMORY:
             setattr(self, name, copy.copy(snapshot[name]))
 
-    def see(self, t_us: int, points: np.ndarray, centre: np.ndarray) -> None:
+    def see(
+        self, t_us: int, points: np.ndarray, centre: np.ndarray, fresh: np.ndarray | None = None
+    ) -> None:
         """Takes what was seen at a time.
 
         Args:
             t_us: Simulated time [us].
             points: (M, 3) at the heights of interest, world [m].
             centre: (3,) of the vehicle [m].
+            fresh: (M,) which points are where it was known to be free before; None for all.
         """
-        found = groups(points, np.asarray(centre, dtype=float))
-        before = self._state[:, :2].copy()
+        fresh = np.ones(len(points)) if fresh is None else np.asarray(fresh, dtype=float)
+        found = groups(points, np.asarray(centre, dtype=float), fresh)
+        before, dt = self._state[:, :2].copy(), 1e-6 * max(t_us - self._t_us, 0)
         self._predict(t_us)
         free = np.ones(len(found), dtype=bool)
         apart = np.linalg.norm(found[:, None, :2] - self._state[None, :, :2], axis=2)
@@ -76,10 +93,12 @@ class Tracks(Memory):
             apart[group], apart[:, track] = np.inf, np.inf
             free[group] = False
             self._correct(int(track), found[group, :2], t_us)
+            part = dt / (dt + _FRESH_S)
+            self._fresh[track] += part * (found[group, 3] - self._fresh[track])
         self._way += np.linalg.norm(self._state[:, :2] - before, axis=1)
         self._judge(t_us)
         self._keep(self._seen_us > t_us - _LOST_US)
-        for x, y in found[free, :2]:
+        for x, y, _, part in found[free]:
             self._state = np.vstack([self._state, [x, y, 0.0, 0.0]])
             start = np.diag([_SCATTER**2, _SCATTER**2, 1.0, 1.0])
             self._covariance = np.concatenate([self._covariance, start[None]])
@@ -88,6 +107,7 @@ class Tracks(Memory):
             self._quick_us = np.append(self._quick_us, np.int64(t_us))
             self._way = np.append(self._way, 0.0)
             self._sure = np.append(self._sure, 0)
+            self._fresh = np.append(self._fresh, part)
             self._moves = np.append(self._moves, False)
 
     def at(self, t_us: int) -> np.ndarray:
@@ -118,15 +138,18 @@ class Tracks(Memory):
         pace = np.linalg.norm(self._state[:, 2:], axis=1)
         gone = np.linalg.norm(self._state[:, :2] - self._begun[:, :2], axis=1)
         age = 1e-6 * t_us - self._begun[:, 2]
-        seems = (age > _BEGUN_S) & (gone > _GONE) & (pace > _PACE)
+        seems = (age > _BEGUN_S) & (gone > _GONE) & (pace > _PACE) & (self._fresh > _FRESH)
         self._sure = np.where(seems & (gone > _STRAIGHT * self._way), self._sure + 1, 0)
         begins = ~self._moves & (self._sure >= _SURE)
         self.count += int(begins.sum())
         self._quick_us = np.where(pace < _REST, self._quick_us, t_us)
-        stands_us = np.where(gone > _WALKED, _STANDS_US, 0)
+        stands_us = np.where(self._way > _WALKED, _STANDS_US, 0)
         ends = self._moves & (t_us - self._quick_us > stands_us)
-        self._begun[ends, :2], self._way[ends] = self._state[ends, :2], 0.0  # it may go on
         self._moves = (self._moves | begins) & ~ends
+        # Who has turned round, or has begun to walk after a rest, is measured from there on.
+        astray = ~self._moves & (self._way > _GONE / _STRAIGHT) & (gone <= _STRAIGHT * self._way)
+        again = ends | astray
+        self._begun[again, :2], self._way[again] = self._state[again, :2], 0.0
 
     def _keep(self, which: np.ndarray) -> None:
         for name in _PARTS:
@@ -134,15 +157,16 @@ class Tracks(Memory):
 
 
 @njit(nogil=True)
-def groups(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """Returns the groups (G, 3) of points (M, 3) that lie together: x, y [m], number of points.
+def groups(points: np.ndarray, centre: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+    """Returns the groups (G, 4) of points (M, 3) that lie together.
 
+    x, y [m], number of points, mean of `fresh` (M,).
     Groups that are too large or have too few points are left out, and so are points further from
     the centre (3,) than half the side of the window.
     """
     n = int(SIDE / _CELL)
     number = np.zeros((n, n), dtype=np.int32)
-    total = np.zeros((n, n, 2))
+    total = np.zeros((n, n, 3))
     x0, y0 = centre[0] - 0.5 * SIDE, centre[1] - 0.5 * SIDE
     for m in range(points.shape[0]):
         x, y = points[m, 0], points[m, 1]
@@ -152,7 +176,8 @@ def groups(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
         number[i, j] += 1
         total[i, j, 0] += x
         total[i, j, 1] += y
-    out = np.empty((n * n, 3))
+        total[i, j, 2] += fresh[m]
+    out = np.empty((n * n, 4))
     count = 0
     stack = np.empty((n * n, 2), dtype=np.int32)
     for i in range(n):
@@ -162,7 +187,7 @@ def groups(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
             stack[0, 0], stack[0, 1] = i, j
             depth = 1
             i0, i1, j0, j1 = i, i, j, j
-            members, x, y = number[i, j], total[i, j, 0], total[i, j, 1]
+            members, x, y, new = number[i, j], total[i, j, 0], total[i, j, 1], total[i, j, 2]
             number[i, j] = 0
             while depth > 0:
                 depth -= 1
@@ -174,10 +199,12 @@ def groups(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
                             members += number[c, d]
                             x += total[c, d, 0]
                             y += total[c, d, 1]
+                            new += total[c, d, 2]
                             number[c, d] = 0
                             stack[depth, 0], stack[depth, 1] = c, d
                             depth += 1
             if members >= _FEWEST and max(i1 - i0, j1 - j0) * _CELL < _LARGEST:
-                out[count, 0], out[count, 1], out[count, 2] = x / members, y / members, members
+                out[count, 0], out[count, 1] = x / members, y / members
+                out[count, 2], out[count, 3] = members, new / members
                 count += 1
     return out[:count]

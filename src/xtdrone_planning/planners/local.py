@@ -14,6 +14,7 @@ _MOST = 80  # control points
 _LASTS_S = 0.9 * _MOST * _KNOT_S  # so far ahead a way is planned at most [s]
 _ROUNDS = 40  # steps of the optimisation
 _SLOWER = (1.0, 0.7, 0.45, 0.25)  # parts of the speed that are tried one after the other
+_WAITS_S = 1.0  # who does not leave a place for so long is planned slower
 _ALONG = 0.6  # part of the acceleration that is used along the way
 _SHUT = "no way to the goal: it is shut in, or the vehicle is"
 _TOLERANCE = 1.25  # of speed and acceleration, of which the weights allow a little more
@@ -39,7 +40,10 @@ class LocalPlanner:
         # Who is faster than is allowed, as when the limit has just fallen, may slow down smoothly.
         now = float(np.linalg.norm(situation.vel))
         allowed = limits._replace(speed=max(limits.speed, now))
-        for part in _SLOWER:
+        # A spline through a narrow gap begins late and then hurries. Planned anew all the time it
+        # may never begin; a slower one does.
+        first = min(int(situation.waited / _WAITS_S), len(_SLOWER) - 1)
+        for part in _SLOWER[first:]:
             length = min(HORIZON, _LASTS_S * part * limits.speed)
             path, whole = _beginning(found.path, length)
             trajectory = self.smooth(situation, path, whole and found.end != BORDER, part)

@@ -53,6 +53,7 @@ class Situation:
     others: tuple["Trajectory", ...] = ()  # of other vehicles, as they were announced
     # x, y [m] now and velocities [m/s] of people and cars, (P, 4)
     moving: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 4)))
+    waited: float = 0.0  # for so long the vehicle has not left the place where it is [s]
 
 
 @dataclass(frozen=True)

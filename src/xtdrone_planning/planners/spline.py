@@ -5,6 +5,10 @@ The spline with control points Q_0 ... Q_M-1 and knots every h seconds is at (Q_
 Quadrotor Trajectory Generation for Fast Autonomous Flight", RA-L 2019, with the distance field's
 gradient: third differences (jerk), clearance at knots and between them, first differences over
 the speed, second ones over the acceleration, heights, the end. It is minimised by L-BFGS.
+
+Clearance counts along the way and not over time, as of Zucker and others, "CHOMP: Covariant
+Hamiltonian Optimization for Motion Planning", IJRR 2013: else it pays to wait before a narrow gap
+and to rush through it, and who plans anew all the time waits for ever.
 """
 
 import math
@@ -18,6 +22,7 @@ from .guard import BODY, DOUBT
 from .planner import STEP_S
 
 JERK, CLEAR, SPEED, ACCELERATION, HEIGHT, END = 1.0, 6.0, 8.0, 8.0, 8.0, 0.3  # weights
+_SLOWEST = 0.3  # part of the speed; who is slower is as near to obstacles for as long as this
 _MEMORY = 6  # pairs of L-BFGS
 _FORESEEN_S = 3.0  # what moves is predicted for so long [s]
 _FIXED = 3  # control points that the start determines
@@ -167,10 +172,12 @@ def _cost(
     for i in range(count - 2):
         for half in range(2):
             w0, w1, w2, w3 = 1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0, 0.0
+            r0, r1, r2, r3 = -0.5, 0.0, 0.5, 0.0  # of the velocity
             if half == 1:
                 if i + 3 >= count:
                     continue
                 w0, w1, w2, w3 = 1.0 / 48.0, 23.0 / 48.0, 23.0 / 48.0, 1.0 / 48.0
+                r0, r1, r2, r3 = -0.125, -0.625, 0.625, 0.125
             last = min(i + 3, count - 1)
             x = w0 * points[i, 0] + w1 * points[i + 1, 0] + w2 * points[i + 2, 0]
             y = w0 * points[i, 1] + w1 * points[i + 1, 1] + w2 * points[i + 2, 1]
@@ -180,11 +187,28 @@ def _cost(
             fx = fy = fz = 0.0
             lack = wanted - room
             if lack > 0.0:
+                a = r0 * points[i, 0] + r1 * points[i + 1, 0] + r2 * points[i + 2, 0]
+                b = r0 * points[i, 1] + r1 * points[i + 1, 1] + r2 * points[i + 2, 1]
+                c = r0 * points[i, 2] + r1 * points[i + 1, 2] + r2 * points[i + 2, 2]
+                a, b, c = (
+                    a + r3 * points[last, 0],
+                    b + r3 * points[last, 1],
+                    c + r3 * points[last, 2],
+                )
+                longest = speed * h
+                part = math.sqrt(_SLOWEST**2 + (a * a + b * b + c * c) / (longest * longest))
                 weight = CLEAR if room > radius else 4.0 * CLEAR
-                total += weight * lack * lack
-                fx -= 2.0 * weight * lack * gx
-                fy -= 2.0 * weight * lack * gy
-                fz -= 2.0 * weight * lack * gz
+                total += weight * lack * lack * part
+                g = -2.0 * weight * lack * part
+                fx, fy, fz = g * gx, g * gy, g * gz
+                g = weight * lack * lack / (part * longest * longest)
+                for j in range(4):
+                    if i + j >= count:
+                        break
+                    r = r0 if j == 0 else r1 if j == 1 else r2 if j == 2 else r3
+                    gradient[i + j, 0] += r * g * a
+                    gradient[i + j, 1] += r * g * b
+                    gradient[i + j, 2] += r * g * c
             if z < lowest:
                 total += HEIGHT * (lowest - z) ** 2
                 fz -= 2.0 * HEIGHT * (lowest - z)

@@ -47,7 +47,7 @@ def register_fly(subparsers: Subparsers) -> None:
         help="this text; behind an Agent's name, with its options for --set",
     )
     agent = parser.add_argument(
-        "agent", help=f"{', '.join(registry.AGENTS.names())}, or module:Class"
+        "agent", help=f"{', '.join(registry.AGENTS.names())}, module:Class or FILE.py:Class"
     )
     agent.completer = lambda **_: registry.AGENTS.names()
     settings = parser.add_argument(

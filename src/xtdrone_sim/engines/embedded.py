@@ -11,8 +11,9 @@ A vehicle at rest without applied wrench sleeps: it costs almost no time and doe
 not creep.
 """
 
+import dataclasses
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -29,6 +30,7 @@ from xtdrone_dynamics.compiled import fleet_kernel, njit
 from ..errors import EngineError
 from ..scene import mujoco_scene as scene
 from ..world import World
+from ..world.loads import Cable
 from ..world.models import WorldModel
 from .body import Masses, apply_wrench, limit_speed, place_bodies
 from .clearance import Clearance
@@ -116,6 +118,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         # Mass [kg] and position in the frame of its base [m], by vehicle.
         self._payloads: dict[int, tuple[float, np.ndarray]] = {}
         self.inserted: tuple[WorldModel, ...] = ()
+        self._cables: tuple[Cable, ...] = ()
         self._pushed: list[int] = []  # bodies of inserted models with a wrench for the next step
         shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
         self.state = FleetState.zeros(
@@ -147,10 +150,20 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
                 data.qpos[at : at + wide] = model.qpos0[at : at + wide]
             state.actuator[i] = state.tyre_load[i] = 0.0
         self._list_awake(awake)
+        self._reset_loads({self.specs[i].name for i in rows})
         acc = state.acc.copy()
         self._extract(0.0)
         state.acc[:] = acc
         state.acc[rows] = 0.0
+
+    def _reset_loads(self, vehicles: Collection[str]) -> None:
+        """Puts the loads of vehicles, by their names, back to the ground."""
+        hung = {cable.model for cable in self._cables if cable.vehicle in vehicles}
+        for index, model in enumerate(self.inserted):
+            if model.name in hung:
+                start = np.zeros(13)
+                start[:3], start[3:7] = model.start.pos, model.start.quat
+                self.place_inserted(index, start)
 
     def save(self) -> dict[str, Any]:
         """Returns the state of the bodies, the sleeping trees and the payloads."""
@@ -165,6 +178,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             "sleep": {name: np.array(getattr(self.data, name)) for name in _SLEEP},
             "payloads": {i: (mass, np.array(pos)) for i, (mass, pos) in self._payloads.items()},
             "inserted": [model.plain() for model in self.inserted],
+            "cables": [list(dataclasses.astuple(cable)) for cable in self._cables],
             "asleep": None if self._asleep is None else self._asleep.copy(),
             "asleep_contacts": [table.copy() for table in self._asleep_contacts],
         }
@@ -173,6 +187,10 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         """Restores a state returned by save()."""
         self._payloads = dict(snapshot["payloads"])
         self.inserted = tuple(WorldModel.restore(plain) for plain in snapshot["inserted"])
+        self._cables = tuple(
+            Cable(vehicle, model, tuple(at), length, tuple(above))
+            for vehicle, model, at, length, above in snapshot["cables"]
+        )
         self._compile()
         model, data = self.model, self.data
         if len(snapshot["mujoco"]) != mujoco.mj_stateSize(model, _STATE):
@@ -198,6 +216,8 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             rows.kept[i]: load for i, load in before._payloads.items() if i in rows.kept
         }
         self.inserted, inserted = before.inserted, before.inserted_states()
+        names = {spec.name for spec in self.specs}
+        self._cables = tuple(cable for cable in before._cables if cable.vehicle in names)
         self._compile()
         for old, i in rows.kept.items():
             for (qpos, dofs), (old_qpos, old_dofs) in zip(
@@ -397,9 +417,20 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             self.inserted = before
             raise
 
+    def sling(self, models: Sequence[WorldModel], cables: Sequence[Cable]) -> None:
+        """Hangs models below vehicles, at the start; see contracts.Slinger.
+
+        Raises:
+            EngineError: MuJoCo cannot compile the scene with them.
+        """
+        self.inserted, self._cables = tuple(models), tuple(cables)
+        self._recompile(np.zeros((0, 13)))
+
     def remove(self, index: int) -> None:
-        """Removes an inserted model; see WorldEditor."""
+        """Removes an inserted model, with its cables; see WorldEditor."""
         states = np.delete(self.inserted_states(), index, axis=0)
+        name = self.inserted[index].name
+        self._cables = tuple(cable for cable in self._cables if cable.model != name)
         self.inserted = *self.inserted[:index], *self.inserted[index + 1 :]
         self._recompile(states)
 
@@ -463,6 +494,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             set(self._payloads),
             seen=False,
             inserted=self.inserted,
+            cables=self._cables,
         )
         # MuJoCo restarts from the initial pose after a numerical overflow. It also chooses warm or
         # cold start of its contact solver for the whole scene, so the touchdown of one vehicle

@@ -17,6 +17,7 @@ from ..errors import EngineError
 from ..vehicles.actors import Actor, Limb
 from ..vehicles.pose import Pose, start_pose
 from ..world import Light, World
+from ..world.loads import Cable
 from ..world.models import WorldModel
 from . import materials
 from .mujoco_shapes import Shapes, wxyz
@@ -27,6 +28,8 @@ _CAMERA_AXES = quaternion.from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0)  # they look 
 _ACTOR = "actor/"  # prefix of the names of actors' bodies
 _NEAR = 6.0  # distance from an actor's frame within which it may touch something [m]
 _COARSE_US = 100_000  # between two moves of an actor that nothing is near
+_CABLE_M = 0.004  # width of a cable in pictures
+_TAUT_S = 0.01  # time constant with which a cable pulls tight, two steps at least
 _STIFF = 0.9999  # MuJoCo's largest constraint impedance, for joints that follow targets
 _ARENA_BYTES = 43.0  # MuJoCo's arena by the square of the degrees of freedom, measured
 _ALWAYS_FIT = 500  # vehicles, with 0.4 GB
@@ -57,6 +60,7 @@ def build(
     loaded: Container[int] = frozenset(),
     seen: bool = True,
     inserted: Sequence[WorldModel] = (),
+    cables: Sequence[Cable] = (),
     dress: Callable[[mujoco.MjSpec], None] = lambda scene: None,
     picture: Callable[[str], np.ndarray] = materials.picture,
 ) -> mujoco.MjModel:
@@ -77,6 +81,7 @@ def build(
         loaded: Indices of the vehicles whose mass and centre of gravity may change.
         seen: Whether to include visuals, cameras and lights. Each adds time to every step.
         inserted: Further models: static ones as bodies that are moved from outside (mocap).
+        cables: Those on which some of them hang.
         dress: Called with the MjSpec before it is compiled, to change how it looks.
         picture: Makes the texture of a material script's name, see materials.picture().
 
@@ -106,6 +111,8 @@ def build(
             body = scene.worldbody.add_body(name=_limb_name(actor, limb), mocap=True)
             for shape in limb.shapes:
                 shapes.add(body, shape.name, shape)
+    for cable in cables:
+        _add_cable(scene, cable)
     shapes.finish()
     for light in world.lights if seen else ():
         _add_light(scene, light)
@@ -325,6 +332,24 @@ def _add_inserted(scene: mujoco.MjSpec, model: WorldModel) -> mujoco.MjsBody:
         _weigh(body, model, (0.0, 0.0, 0.0))
         body.add_freejoint(name=model.name)
     return body
+
+
+def _add_cable(scene: mujoco.MjSpec, cable: Cable) -> None:
+    """Adds a tendon that pulls at its full length, and keeps both ends awake."""
+    name = f"{cable.vehicle}/{cable.model}"
+    tendon = scene.add_tendon(
+        name=name,
+        limited=mujoco.mjtLimited.mjLIMITED_TRUE,
+        range=(0.0, cable.length),
+        width=_CABLE_M,
+        rgba=(0.1, 0.1, 0.1, 1.0),
+    )
+    tendon.solref_limit = (_TAUT_S, 1.0)
+    for end, body, at in (("above", cable.vehicle, cable.above), ("below", cable.model, cable.at)):
+        part = scene.body(body)
+        part.sleep = mujoco.mjtSleepPolicy.mjSLEEP_NEVER
+        part.add_site(name=f"{name}/{end}", pos=at)
+        tendon.wrap_site(f"{name}/{end}")
 
 
 def _weigh(body: mujoco.MjsBody, part: Body | WorldModel, cog: Sequence[float]) -> None:

@@ -1,0 +1,1 @@
+"""Loads on cables: how they swing, and an Agent that carries them."""
