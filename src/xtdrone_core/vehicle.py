@@ -288,6 +288,7 @@ class Vehicle:
     battery: Pack | None = None  # None: the flight stack simulates one, as PX4 does
     propellers: dict[str, tuple[float, ...]] = field(default_factory=dict)  # numbers by name
     remarks: tuple[str, ...] = ()  # a line for each thing of the file that is left out or changed
+    slung: tuple[Any, ...] = ()  # loads on cables that its file has, as xtdrone_sim reads them
 
     @property
     def rotors(self) -> tuple[Rotor, ...]:

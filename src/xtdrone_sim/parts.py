@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ from .rendering.sensors import RenderedSensors
 from .vehicles.pose import sensors_at_zero
 from .vehicles.sdf import load_vehicle
 from .world import World, wrong_ground
-from .world.loads import load_models
+from .world.loads import load_models, own_loads
 
 _log = logging.getLogger(__name__)
 
@@ -176,8 +177,8 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
     with ExitStack() as built:
         engine = build_engine(scenario, world, models)
         built.callback(engine.close)
-        if before is None and scenario.loads:
-            _sling(engine, scenario)
+        if before is None and (scenario.loads or any(model.slung for model in models)):
+            _sling(engine, scenario, models)
         if before is not None and rows is not None:
             regroupable(engine, scenario.engine).regroup(before.engine, rows)
             new = [name for name, is_new in zip(names, rows.new, strict=True) if is_new]
@@ -268,8 +269,8 @@ def _loads(scenario: Scenario) -> Sequence[SlungLoad]:
     return parse_loads(scenario.loads, [spec.name for spec in scenario.vehicles])
 
 
-def _sling(engine: Engine, scenario: Scenario) -> None:
-    """Hangs the loads of a scenario below its vehicles.
+def _sling(engine: Engine, scenario: Scenario, models: Sequence[Vehicle]) -> None:
+    """Hangs the loads of a scenario, and those that vehicles bring, below the vehicles.
 
     Raises:
         ScenarioError: The engine has no cables.
@@ -279,7 +280,13 @@ def _sling(engine: Engine, scenario: Scenario) -> None:
         Slinger,  # type: ignore[type-abstract]  # a protocol
         f"engine '{scenario.engine}' has no cables that can be slack",
         "fly loads with engine embedded",
-    ).sling(*load_models(_loads(scenario), scenario.vehicles))
+    ).sling(
+        *map(
+            operator.add,
+            load_models(_loads(scenario), scenario.vehicles),
+            own_loads(scenario.vehicles, models),
+        )
+    )
 
 
 def build_sensors(

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from ros_fixtures import needs_ros
+from waiting import until
 from xtdrone_challenge import network, programs, result, run
 from xtdrone_challenge.challenge import Challenge, Referee
 from xtdrone_challenge.programs import Processes, program_of
@@ -62,6 +63,15 @@ class LongHop(Hop):
     longest_s = 30.0
 
 
+def running():
+    """Process ids of teams."""
+    return [
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if str(TEAM) in (process.info["cmdline"] or ())
+    ]
+
+
 @pytest.fixture
 def flown(tmp_path, monkeypatch):
     """flown(door, what, challenge) judges a team of challenge_team.py."""
@@ -70,12 +80,7 @@ def flown(tmp_path, monkeypatch):
     def fly(door, what, challenge=HERE, patience=120.0):
         team = f"{door}:{shlex.quote(str(TEAM))} {door} {what}"
         (judged,) = run.flights(challenge, team, [7], tmp_path, patience)
-        left = [
-            process.pid
-            for process in psutil.process_iter(["cmdline"])
-            if str(TEAM) in (process.info["cmdline"] or ())
-        ]
-        assert left == []
+        assert running() == []
         return judged
 
     return fly
@@ -154,6 +159,21 @@ def test_a_launch_file_flies(tmp_path, flown):
 def test_a_flight_without_an_end_is_ended_with_its_program(flown):
     judged = flown("mavlink", "hang", f"{__name__}:LongHop", patience=4.0)
     assert (judged["status"], judged["reason"]) == ("hung", "no end after 4 s of wall time")
+
+
+@pytest.mark.long
+def test_a_program_ends_with_who_has_it_judged(flown, tmp_path):
+    code = f"""
+from pathlib import Path
+from xtdrone_challenge import run
+team = "mavlink:'{TEAM}' mavlink hang"
+list(run.flights("{__name__}:LongHop", team, [7], Path({str(tmp_path)!r}), 100.0))
+"""
+    judging = subprocess.Popen([sys.executable, "-c", code])
+    until(running, "the team runs", judging)
+    judging.kill()
+    judging.wait()
+    until(lambda: not running(), "nothing is left")
 
 
 def test_what_a_program_leaves_behind_is_ended(tmp_path):

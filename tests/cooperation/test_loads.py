@@ -8,11 +8,12 @@ import pytest
 
 from xtdrone_cooperation.loads.agent import LoadAgent
 from xtdrone_cooperation.loads.motion import GRAVITY, Dash, carried, with_load
-from xtdrone_core import Scenario, XtdroneError
+from xtdrone_core import Scenario, XtdroneError, resources
 from xtdrone_core.command import main
 from xtdrone_core.scenario.loads import SlungLoad, parse_loads
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.simulation import Simulation
+from xtdrone_sim.vehicles.sdf import load_vehicle
 
 ONE = "iris_0 0.5 1.5"
 NAMES = ("iris_0", "iris_1", "iris_2")
@@ -223,3 +224,65 @@ def test_two_vehicles_carry_a_bar_through_a_gap_that_is_narrower(runs):
     assert max(float(row[2]) for row in rows) > 15.0  # the wall is at 8 m
     assert json.loads((folder / "summary.json").read_text())["collisions"] == 0
     assert max(swings(folder)) < 5.0
+
+
+ROPE = """
+<link name="rope"><pose>0 0 -0.4 0 0 0</pose>
+  <inertial><mass>0.02</mass><inertia><ixx>1e-4</ixx><iyy>1e-4</iyy><izz>1e-4</izz></inertia></inertial></link>
+<joint name="hook" type="universal"><parent>base_link</parent><child>rope</child>
+  <pose>0 0 0.4 0 0 0</pose></joint>
+<link name="payload"><pose>0 0 -0.9 0 0 0</pose>
+  <inertial><mass>0.3</mass><inertia><ixx>5e-4</ixx><iyy>5e-4</iyy><izz>5e-4</izz></inertia></inertial>
+  <collision name="collision"><geometry><sphere><radius>0.05</radius></sphere></geometry>
+  </collision></link>
+<joint name="knot" type="ball"><parent>rope</parent><child>payload</child></joint>
+"""
+
+
+@pytest.fixture
+def with_rope(tmp_path):
+    """The SDF of an iris with a payload on a rope of two joints, as users' models have it."""
+    model = resources.vehicle_sdf("iris").read_text()
+    path = tmp_path / "roped.sdf"
+    path.write_text(model.replace("</model>", f"{ROPE}</model>"))
+    return path
+
+
+def test_a_load_in_the_sdf_of_a_vehicle_hangs_on_a_cable(with_rope, hung):
+    vehicle, plain = load_vehicle(with_rope), load_vehicle("iris")
+    (load,) = vehicle.slung
+    assert load.name == "payload"
+    assert load.length == pytest.approx(0.9, abs=1e-6)
+    assert vehicle.mass == pytest.approx(plain.mass)
+    assert "link 'payload' hangs on a cable of 0.9 m; batches leave it out" in vehicle.remarks
+    assert not any("hook" in remark or "knot" in remark for remark in vehicle.remarks)
+    simulation = hung("", f"{with_rope}@0,0,0")
+    name = f"{simulation.scenario.vehicles[0].name}_payload"
+    lift(simulation, 3.0)
+    simulation.engine.place_inserted(0, np.array([0.0, 0, 2.2, 0, 0, 0, 1, *[0.0] * 6]))
+    for _ in range(250):
+        lift(simulation, 3.0)
+        simulation.step()
+    away = state_of(simulation, name)[:3] - simulation.state.pos[0]
+    assert np.linalg.norm(away) == pytest.approx(0.9, abs=0.12)
+    assert simulation.engine.inserted[0].mass == pytest.approx(0.32)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("</collision>", '</collision><sensor name="eye" type="camera"/>'),
+        ('type="ball"', 'type="prismatic"'),
+        (
+            "<parent>base_link</parent><child>rope</child>",
+            "<parent>rope</parent><child>base_link</child>",
+        ),
+    ],
+)
+def test_what_is_no_load_stays_a_part_of_the_vehicle(with_rope, old, new):
+    with_rope.write_text(with_rope.read_text().replace(ROPE, ROPE.replace(old, new)))
+    vehicle = load_vehicle(with_rope)
+    assert vehicle.slung == ()
+    assert any(
+        "'hook' is of type universal: it is held at zero" in line for line in vehicle.remarks
+    )

@@ -144,8 +144,8 @@ class PolicyAgent(FlightAgent):
             raise LearningError("a policy needs its flight: use xd.Simulation or xtdrone fly")
         place = self.home + [0.0, 0.0, self.height]
         if self._track is not None:
-            gate = self._track.gates[0]
-            place[:, :2] = (gate.pos - _BEFORE * gate.axes()[0])[:2]
+            gate = self._track.gates[0]  # vehicles stay beside each other, as they started
+            place[:, :2] += (gate.pos - _BEFORE * gate.axes()[0] - self.home[0])[:2]
         self._wait_here(t_us, place)
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:

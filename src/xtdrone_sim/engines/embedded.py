@@ -188,8 +188,8 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self._payloads = dict(snapshot["payloads"])
         self.inserted = tuple(WorldModel.restore(plain) for plain in snapshot["inserted"])
         self._cables = tuple(
-            Cable(vehicle, model, tuple(at), length)
-            for vehicle, model, at, length in snapshot["cables"]
+            Cable(vehicle, model, tuple(at), length, tuple(above))
+            for vehicle, model, at, length, above in snapshot["cables"]
         )
         self._compile()
         model, data = self.model, self.data

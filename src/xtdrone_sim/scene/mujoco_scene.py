@@ -345,7 +345,7 @@ def _add_cable(scene: mujoco.MjSpec, cable: Cable) -> None:
         rgba=(0.1, 0.1, 0.1, 1.0),
     )
     tendon.solref_limit = (_TAUT_S, 1.0)
-    for end, body, at in (("above", cable.vehicle, (0.0,) * 3), ("below", cable.model, cable.at)):
+    for end, body, at in (("above", cable.vehicle, cable.above), ("below", cable.model, cable.at)):
         part = scene.body(body)
         part.sleep = mujoco.mjtSleepPolicy.mjSLEEP_NEVER
         part.add_site(name=f"{name}/{end}", pos=at)

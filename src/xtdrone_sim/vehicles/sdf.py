@@ -30,6 +30,7 @@ from .parts.effects import read_effects
 from .parts.half_wings import read_half_wings
 from .parts.hulls import HULL_PLUGINS, read_hulls
 from .parts.links import Links, held_joints, read_links
+from .parts.slung import SlungLink, cut_slung
 from .parts.tyres import read_tyres
 from .parts.wings import WING_PLUGINS, read_wings
 from .plugins import plugin_name, unread_plugins
@@ -63,20 +64,29 @@ def load_vehicle(name_or_path: str | PathLike[str]) -> Vehicle:
 
 
 def scope_of(vehicle: Vehicle) -> Scope:
-    """The model that a vehicle was read from, as it is in its file, for engines that read SDF."""
-    return _read(vehicle.sdf, vehicle.sdf.stat().st_mtime_ns)
+    """The model that a vehicle was read from, as in its file but for slung loads."""
+    return _read(vehicle.sdf, vehicle.sdf.stat().st_mtime_ns)[0]
 
 
 @lru_cache(maxsize=64)
-def _read(path: Path, _mtime: int) -> Scope:
-    return Scope(parse(path, "model"), Pose())
+def _read(path: Path, _mtime: int) -> tuple[Scope, tuple[SlungLink, ...]]:
+    """The model of a file without its slung loads, and those."""
+    element = parse(path, "model")
+    scope = Scope(element, Pose())
+    slung = cut_slung(element, scope)
+    return (Scope(element, Pose()) if slung else scope), slung
 
 
 @lru_cache(maxsize=64)
 def _load(path: Path, mtime: int) -> Vehicle:
     with noted() as notes:
-        vehicle = _vehicle(path, _read(path, mtime))
-    return replace(vehicle, remarks=(*vehicle.remarks, *notes))
+        scope, slung = _read(path, mtime)
+        vehicle = _vehicle(path, scope)
+    hung = [
+        f"link '{load.name}' hangs on a cable of {load.length:g} m; batches leave it out"
+        for load in slung
+    ]
+    return replace(vehicle, slung=slung, remarks=(*vehicle.remarks, *hung, *notes))
 
 
 def _vehicle(path: Path, scope: Scope) -> Vehicle:

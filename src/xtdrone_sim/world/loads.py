@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xtdrone_core import VehicleSpec
+from xtdrone_core import Vehicle, VehicleSpec
 from xtdrone_core.scenario.loads import SlungLoad
 from xtdrone_dynamics import quaternion
 
-from ..vehicles.pose import Pose
+from ..vehicles.pose import Pose, start_pose
 from .models import WorldModel, read_model
 
 _SIDE_M, _THICK_M = 0.1, 0.05  # of a box, and of a bar across
@@ -18,19 +18,21 @@ _ASIDE_M = 0.6  # of its vehicles at the start, behind them
 
 @dataclass(frozen=True)
 class Cable:
-    """A cable between the centre of gravity of a vehicle's base and a model; slack if shorter.
+    """A cable between a vehicle and a model; slack while its ends are nearer than its length.
 
     Attributes:
         vehicle: Its name.
         model: Name of the load.
         at: Where it is tied to the load, from its centre of gravity [m].
         length: [m].
+        above: Where it is tied to the vehicle, from the centre of gravity of its base [m].
     """
 
     vehicle: str
     model: str
     at: tuple[float, float, float]
     length: float
+    above: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 def load_models(
@@ -47,6 +49,22 @@ def load_models(
             Cable(carrier.name, load.name, (0.0, end, 0.5 * size[2]), load.length)
             for carrier, end in zip(carriers, ends, strict=True)
         ]
+    return tuple(models), tuple(cables)
+
+
+def own_loads(
+    specs: Sequence[VehicleSpec], vehicles: Sequence[Vehicle]
+) -> tuple[tuple[WorldModel, ...], tuple[Cable, ...]]:
+    """Returns the models and cables of the loads that the files of vehicles have."""
+    models, cables = [], []
+    for spec, vehicle in zip(specs, vehicles, strict=True):
+        base = start_pose(spec, vehicle)
+        origin = base.to(Pose(vehicle.cog).inverse())
+        for load in vehicle.slung:
+            name = f"{spec.name}_{load.name}"
+            models.append(read_model(load.sdf, name, origin.to(load.pose)))
+            above = tuple(a - b for a, b in zip(load.anchor, vehicle.cog, strict=True))
+            cables.append(Cable(spec.name, name, (0.0, 0.0, 0.0), load.length, above))
     return tuple(models), tuple(cables)
 
 
