@@ -62,12 +62,16 @@ class RayRunner:
         try:
             waiting.update({remote.remote(task): k for k, task in enumerate(tasks)})
             while waiting:
-                done, _ = ray.wait(list(waiting), num_returns=1)
-                index = waiting.pop(done[0])
-                try:
-                    yield Done(index, ray.get(done[0]))
-                except ray.exceptions.RayError as error:
-                    yield Done(index, error=str(error).splitlines()[0])
+                all_of = list(waiting)
+                ray.wait(all_of, num_returns=1)
+                # All that are done by now: to look through thousands for each one would take long.
+                done, _ = ray.wait(all_of, num_returns=len(all_of), timeout=0)
+                for reference in done:
+                    index = waiting.pop(reference)
+                    try:
+                        yield Done(index, ray.get(reference))
+                    except ray.exceptions.RayError as error:
+                        yield Done(index, error=str(error).splitlines()[0])
         finally:
             if waiting:  # so that what the tasks started is stopped, too
                 for reference in waiting:
