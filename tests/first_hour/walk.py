@@ -48,7 +48,7 @@ PLANS = {
     "the whole demonstration": None,
     "it would set up": None,
     "it takes some seconds": 60,
-    "it learns for some minutes": None,
+    "it learns for": None,
     "it takes ten minutes": None,
     "ten minutes": None,
     "it needs the extra": None,
