@@ -20,12 +20,11 @@ import bench_batch
 import bench_cameras
 import bench_fleet
 import bench_ros2
-import matplotlib.pyplot as plt
 import results
 from tqdm import tqdm
 
 from xtdrone_control.agents import HoverAgent
-from xtdrone_core import Scenario
+from xtdrone_core import Scenario, plot_style
 from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
@@ -124,16 +123,17 @@ WHAT = {"vehicles": vehicles, "environments": environments, "cameras": cameras, 
 def picture(curves: list[Curve]) -> None:
     """Draws the cost of one over the number of them, a panel for each kind of thing."""
     kinds = list(dict.fromkeys(curve.of for curve in curves))
-    figure, panels = plt.subplots(1, len(kinds), figsize=(3.4 * len(kinds), 3.2), squeeze=False)
-    for panel, kind in zip(panels[0], kinds):
-        for curve in curves:
-            if curve.of == kind:
-                panel.loglog(*zip(*curve.points), marker="o", label=curve.name)
-                panel.set(xlabel=kind, ylabel=f"{curve.unit}, for one")
-        panel.grid(alpha=0.3, which="both")
-        panel.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(PICTURE, dpi=110)
+    figure = plot_style.figure(12.0, 4.2, "cost of one", wide=True)
+    for k, kind in enumerate(kinds):
+        axes = figure.add_subplot(1, len(kinds), k + 1)
+        shown = [curve for curve in curves if curve.of == kind]
+        for index, curve in enumerate(shown):
+            axes.loglog(
+                *zip(*curve.points), marker="o", color=plot_style.series(index), label=curve.name
+            )
+        axes.set(xlabel=kind, ylabel=f"[{shown[0].unit}]")
+        axes.legend(fontsize=7)
+    plot_style.save(figure, PICTURE)
 
 
 def tables(curves: list[Curve]) -> str:
