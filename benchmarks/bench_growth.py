@@ -33,7 +33,7 @@ PAGE, PICTURE = DOCS / "growth.md", DOCS / "images" / "growth.png"
 VEHICLES = 1, 3, 10, 30, 100, 250, 500, 1000
 ENVIRONMENTS = 1, 10, 100, 1000, 10_000, 100_000, 1_000_000
 CAMERAS = 1, 4, 16, 64
-ROS2_VEHICLES = 1, 10, 50, 250  # 44 topics each
+ROS2_VEHICLES = 1, 3, 10, 50  # each with as many topics
 _SECONDS = 4.0  # simulated, of a fleet
 _CAMERA_HZ = 5.0  # of models/iris_depth_small
 

@@ -41,6 +41,7 @@ def test_the_clock_jumps(jumping):
     assert jumping.run(sys.executable, "-c", code).stdout == "2\n"
 
 
+@pytest.mark.long  # no kernel counts as compiled: its source seems to come from the future
 def test_a_paced_flight_keeps_its_speed(jumping, tmp_path):
     done = jumping.run("xtdrone", "sim", "--speed", 2, "--duration", 6)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
@@ -50,8 +51,7 @@ def test_a_paced_flight_keeps_its_speed(jumping, tmp_path):
 
 
 @needs_ros
-@pytest.mark.slow
-@pytest.mark.long  # the flight above is paced and timed out by the same clock
+@pytest.mark.long
 def test_a_bridge_keeps_up(jumping, tmp_path):
     port = jumping.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     root = Path(os.environ.get("XTDRONE_ROOT") or SOURCE.parents[2])
