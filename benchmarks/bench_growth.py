@@ -163,7 +163,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", nargs="*", choices=[*WHAT, []], help="of these; all")
+    parser.add_argument(
+        "what", nargs="*", choices=[*WHAT, []], metavar="WHAT", help=f"{', '.join(WHAT)} (all)"
+    )
     parser.add_argument("--docs", action="store_true", help="write docs/growth.md")
     args = parser.parse_args()
     curves, work = [], results.Work()

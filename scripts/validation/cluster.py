@@ -119,7 +119,7 @@ def run(job: Job, folder: Path, more: list[str], meanwhile: Callable[[], None]) 
 
 
 def main() -> int:
-    """Runs all jobs, or those named, and writes the page."""
+    """Runs all jobs and writes the page."""
     page = Page("cluster")
     page.add("# On more than one machine", "")
     page.add(
@@ -132,8 +132,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as text:
         scratch = Path(text)
         for job in jobs(scratch):
-            if sys.argv[1:] and job.name not in sys.argv[1:]:
-                continue
             alone, spread = scratch / f"{job.name}_alone", scratch / f"{job.name}_ray"
             alone_s = run(job, alone, [], lambda: None)
             with cluster() as made:

@@ -128,9 +128,10 @@ def load_own(what: str, name: str, kind: str = "") -> Any:  # whatever has that 
         module = _module_of(path.resolve(), path.stat().st_mtime_ns)
     except (Exception, SystemExit) as error:  # raised by the user's file as it is run
         raise ScenarioError(f"{given}: {type(error).__name__} {one_line(str(error))}") from error
-    if not hasattr(module, in_file[2]):
-        raise ScenarioError(f"{given}: the file defines no '{in_file[2]}'")
-    return getattr(module, in_file[2])
+    try:
+        return getattr(module, in_file[2])
+    except AttributeError as error:
+        raise ScenarioError(f"{given}: the file defines no '{in_file[2]}'") from error
 
 
 @functools.cache

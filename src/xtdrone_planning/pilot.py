@@ -10,6 +10,7 @@ import numpy as np
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_guidance.planned import Planned
 
+from .heading import turn
 from .maps.distance_field import DistanceField
 from .maps.moving import Tracks
 from .maps.voxel_map import VoxelMap
@@ -281,17 +282,13 @@ class Pilot(Memory):
             ahead = _beyond(self.path, now.pos, 1.5)
         if np.linalg.norm(ahead[:2]) < 0.2:
             return
-        turn = self._turn_to(math.atan2(ahead[1], ahead[0]))
-        self.yaw += min(max(turn, -largest), largest)
-
-    def _turn_to(self, yaw: float) -> float:
-        """Returns the way from the heading to another one, -pi to pi [rad]."""
-        return (yaw - self.yaw + math.pi) % (2.0 * math.pi) - math.pi
+        left = float(turn(math.atan2(ahead[1], ahead[0]), self.yaw))
+        self.yaw += min(max(left, -largest), largest)
 
     def _is_nearly_there(self, pos: np.ndarray) -> bool:
         """Whether it is time to turn towards where it is to look at the goal."""
         left = float(np.linalg.norm(self.goal - pos)) if self.goal is not None else 0.0
-        return left < self.limits.speed * (_TURNED_S + abs(self._turn_to(self.look)) / TURN)
+        return left < self.limits.speed * (_TURNED_S + abs(float(turn(self.look, self.yaw))) / TURN)
 
 
 def still(t_us: int, pos: np.ndarray) -> Trajectory:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -177,8 +176,9 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
     with ExitStack() as built:
         engine = build_engine(scenario, world, models)
         built.callback(engine.close)
-        if before is None and (scenario.loads or any(model.slung for model in models)):
-            _sling(engine, scenario, models)
+        loads = parse_loads(scenario.loads, names)
+        if before is None and (loads or any(model.slung for model in models)):
+            _sling(engine, scenario, models, loads)
         if before is not None and rows is not None:
             regroupable(engine, scenario.engine).regroup(before.engine, rows)
             new = [name for name, is_new in zip(names, rows.new, strict=True) if is_new]
@@ -230,9 +230,9 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
         figures = FlightFigures(names, monitor, autopilot)
         entities = Entities(world, scenario.vehicles, models, engine, plant.pushes)
         race = _lap_timer(scenario, setup.on_event)
-        loads = (
-            LoadRecorder(setup.folder, setup.log_gaps, _loads(scenario), entities.inserted_states)
-            if setup.folder is not None and scenario.loads
+        recorder = (
+            LoadRecorder(setup.folder, setup.log_gaps, loads, entities.inserted_states)
+            if setup.folder is not None and loads
             else None
         )
         parts = Parts(
@@ -249,7 +249,7 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
             figures,
             entities,
             race,
-            tuple(_observers(scenario, monitor, figures, autopilot, race, loads)),
+            tuple(_observers(scenario, monitor, figures, autopilot, race, recorder)),
         )
         if before is not None and rows is not None:
             parts.regroup(before, rows)
@@ -265,28 +265,23 @@ def build_engine(scenario: Scenario, world: World, models: Sequence[Vehicle]) ->
     return engine
 
 
-def _loads(scenario: Scenario) -> Sequence[SlungLoad]:
-    return parse_loads(scenario.loads, [spec.name for spec in scenario.vehicles])
-
-
-def _sling(engine: Engine, scenario: Scenario, models: Sequence[Vehicle]) -> None:
+def _sling(
+    engine: Engine, scenario: Scenario, models: Sequence[Vehicle], loads: Sequence[SlungLoad]
+) -> None:
     """Hangs the loads of a scenario, and those that vehicles bring, below the vehicles.
 
     Raises:
         ScenarioError: The engine has no cables.
     """
-    required(
+    slinger = required(
         engine,
         Slinger,  # type: ignore[type-abstract]  # a protocol
         f"engine '{scenario.engine}' has no cables that can be slack",
         "fly loads with engine embedded",
-    ).sling(
-        *map(
-            operator.add,
-            load_models(_loads(scenario), scenario.vehicles),
-            own_loads(scenario.vehicles, models),
-        )
     )
+    hung, cables = load_models(loads, scenario.vehicles)
+    own, own_cables = own_loads(scenario.vehicles, models)
+    slinger.sling(hung + own, cables + own_cables)
 
 
 def build_sensors(

@@ -37,7 +37,7 @@ def test_the_same_bits_with_and_without_the_search(world):
     places = [(3.0 * (k % 6) - 7.5, 3.0 * (k // 6) - 7.5, 3.0) for k in range(36)]
     spared, whole = engine(world, names, places), engine(world, names, places)
     assert spared.clearance is not None
-    whole.clearance = None
+    whole.clearance.holds = lambda qpos: False  # MuJoCo looks for contacts at each step
     weight = np.array([9.80665 * model.mass for model in spared.models])
     searched, touched = [], 0
     for k in range(700):

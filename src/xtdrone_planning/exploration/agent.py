@@ -13,6 +13,7 @@ from xtdrone_core.scenario.options import Option
 from xtdrone_sim.world import load_world
 
 from ..errors import PlanningError
+from ..heading import turn
 from ..maps.distance_field import DistanceField
 from ..maps.voxel_map import VoxelMap
 from ..options import Acceleration, Resolution, Speed
@@ -30,7 +31,6 @@ from .frontiers import (
     nearest,
     seen_from,
     tour,
-    turn,
     viewpoints,
 )
 

@@ -4,10 +4,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from xtdrone_dynamics.compiled import njit
 
+from ..heading import turn
 from ..maps.distance_field import FREE, UNSEEN, DistanceField
 from ..planners.planner import Limits
 
@@ -173,11 +173,6 @@ def reachable(
     return places[roomy], ways[roomy]
 
 
-def turn(angle: npt.ArrayLike, yaw: npt.ArrayLike) -> np.ndarray:
-    """Returns the way from a heading to an angle, -pi to pi [rad]."""
-    return np.asarray((np.subtract(angle, yaw) + math.pi) % (2.0 * math.pi) - math.pi)
-
-
 def distances(
     field: DistanceField, start: np.ndarray, places: np.ndarray, limits: Limits, stride: int = 2
 ) -> np.ndarray:
@@ -221,9 +216,9 @@ def _frontiers(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     nx, ny, nz = state.shape
     count = 0
-    for turn in range(2):
-        out = np.empty((count if turn else 0, 3), dtype=np.int64)
-        outward = np.empty((count if turn else 0, 2))
+    for fills in (False, True):
+        out = np.empty((count if fills else 0, 3), dtype=np.int64)
+        outward = np.empty((count if fills else 0, 2))
         n = 0
         for i in range(1, nx - 1):
             for j in range(1, ny - 1):
@@ -234,7 +229,7 @@ def _frontiers(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                     south, north = state[i, j - 1, k] == UNSEEN, state[i, j + 1, k] == UNSEEN
                     if not (west or east or south or north):
                         continue
-                    if turn:
+                    if fills:
                         out[n, 0], out[n, 1], out[n, 2] = i, j, k
                         outward[n, 0] = int(east) - int(west)
                         outward[n, 1] = int(north) - int(south)

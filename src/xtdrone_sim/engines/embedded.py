@@ -72,8 +72,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         model, data: MuJoCo's model and data, for sensors that cast rays or render.
         addresses: Indices of the fleet in MuJoCo's arrays.
         masses: Masses and inertias of the bodies, with payloads.
-        clearance: Decides whether contacts are possible, for which MuJoCo has to look; None: it
-            always looks.
+        clearance: Decides whether contacts are possible, for which MuJoCo has to look.
         specs: The VehicleSpecs of the fleet.
         models: Their Vehicles, in the same order.
         inserted: The WorldModels that were inserted since the start.
@@ -81,7 +80,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
 
     # Of the scene that was compiled last, see _compile().
     addresses: scene.Addresses
-    clearance: Clearance | None
+    clearance: Clearance
     _free_flight: FreeFlight
     _dt_us: int
     _actors: scene.Actors
@@ -292,8 +291,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         if self._actors:
             self._move_actors()
         found_none = not self._looking  # so that no contacts are left of the last step
-        if self.clearance is not None:
-            self._look_for_contacts(not self.clearance.holds(self._qpos))
+        self._look_for_contacts(not self.clearance.holds(self._qpos))
         if found_none and not self._looking and self._free_flight.is_all(self.data):
             self._free_flight.finish_all(self.data, dt)
         else:

@@ -18,6 +18,7 @@ from xtdrone_core.contracts import Engine, WorldEditor
 from xtdrone_dynamics.quaternion import to_matrix
 
 from ..scene import mujoco_scene as scene
+from ..scene.mujoco_shapes import COLLISION_GROUP
 from ..world import World
 from ..world.models import WorldModel
 from . import offscreen
@@ -26,7 +27,6 @@ from .culling import in_view
 _MAX_SHAPES = 20_000
 FURTHEST = 1e4  # longest beam of a range finder [m]
 _SKY = 0.7  # distance of MuJoCo's sky, part of the far plane's; it hides what lies behind
-_HIDDEN = 3  # the first group of geoms that is not drawn
 _COLLISIONS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
 
 
@@ -265,7 +265,7 @@ class RenderedScene:
         beside = model.geom_rbound > 0.0  # planes have no end
         beside &= ~in_view(self._data.geom_xpos, model.geom_rbound, pos, axes, pinhole, near, far)
         shown = model.geom_group.copy()
-        model.geom_group[beside & (shown < _HIDDEN)] = _HIDDEN
+        model.geom_group[beside & (shown < COLLISION_GROUP)] = COLLISION_GROUP  # is not drawn
         RenderedScene._update(self)
         model.geom_group[:] = shown
 
