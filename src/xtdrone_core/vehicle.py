@@ -148,7 +148,8 @@ class Gripper(Actuator):
 
     kind = "gripper"
     lower: float = -1.0
-    link: str  # full name of its link, whose collisions hold
+    pos: Vector  # of its link in the frame of its body [m]
+    link: str  # full name of that, whose collisions hold
     max_force: float  # pull at which it loses what it holds [N]
 
 

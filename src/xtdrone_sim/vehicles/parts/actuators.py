@@ -509,7 +509,8 @@ def _gripper(scope: Scope, plugin: Element, taken: Collection[int], links: Links
     """A gripper; `taken`: numbers of the channels that others have."""
     name = plugin.findtext("bodyName", "").strip() or text(plugin, "link_name")
     link = scope.prefix + name.removeprefix(f"{name_of(scope.element)}::")
-    if link not in links.of_link:
+    poses = {full: pose for full, _, pose in scope.links()}
+    if link not in poses:
         fail(plugin, f"there is no link '{name}' for a gripper")
     force = number(plugin, "maxForce", _HOLD)
     if force <= 0.0:
@@ -524,6 +525,7 @@ def _gripper(scope: Scope, plugin: Element, taken: Collection[int], links: Links
         channel=channel,
         body=links.of_link[link],
         input_scaling=1.0,
+        pos=links.inside(link, poses[link])[1].pos,
         link=link,
         max_force=force,
     )
