@@ -381,6 +381,7 @@ class EmbeddedAutopilot(
             scenario.ports,
         )
         autopilot.readings.sensors = context.sensors
+        autopilot.balance.on &= scenario.settings(EmbeddedOptions).arm_feedforward
         try:
             if scenario.origin == "own":
                 autopilot.local_origins.begin_at([spec.pos for spec in scenario.vehicles])

@@ -8,7 +8,10 @@ import pytest
 
 from stack_flights import Flight
 from xtdrone_core import Scenario, VehicleSpec, XtdroneError, resources
+from xtdrone_core.command import main
 from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.runs.control_link import ControlServer
+from xtdrone_core.runs.ports import Ports
 from xtdrone_core.scenario.models import PlacedModel, parse_models
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.simulation import STEP_US, Simulation
@@ -42,7 +45,7 @@ class Rig:
         self.height = 1.0
         self.move(1.0)
 
-    def move(self, height, speed=0.1):
+    def move(self, height, speed=0.25):
         """Moves the vehicle to a height at a speed."""
         rate = math.copysign(speed, height - self.height)
         for _ in range(max(1, round(abs(height - self.height) / speed / (STEP_US * 1e-6)))):
@@ -206,9 +209,9 @@ def simulated():
     """simulated(**options): a Simulation of the vehicle."""
     with contextlib.ExitStack() as stack:
 
-        def make(vehicle=VEHICLE, **options):
-            scenario = Scenario(vehicle, speed=0.0, **options)
-            simulation = Simulation(scenario, links=False)
+        def make(control=None, **options):
+            scenario = Scenario(VEHICLE, speed=0.0, **options)
+            simulation = Simulation(scenario, links=False, control=control)
             return stack.enter_context(contextlib.closing(simulation))
 
         yield make
@@ -239,6 +242,28 @@ def test_grippers_are_commanded_in_python(simulated):
     assert not closed(simulation)
     with pytest.raises(XtdroneError, match="vehicle 0 has no gripper 1: it has 1"):
         simulation.autopilot.command_gripper(0, 1, True)
+
+
+def test_grippers_are_commanded_by_the_control_socket(simulated):
+    simulation = simulated(control=ControlServer(Ports().control))
+    handle = simulation.requests.handle
+    handle("grip", {"vehicle": f"{VEHICLE}_0", "grab": True})
+    assert closed(simulation)
+    handle("grip", {"vehicle": f"{VEHICLE}_0", "grab": False, "gripper": 0})
+    assert not closed(simulation)
+    for request, line in (
+        ({"vehicle": "iris_7", "grab": True}, "unknown vehicle 'iris_7'"),
+        ({"vehicle": f"{VEHICLE}_0", "grab": "yes"}, "a gripper is commanded by"),
+        ({"vehicle": f"{VEHICLE}_0", "grab": True, "gripper": 3}, "has no gripper 3: it has 1"),
+    ):
+        with pytest.raises(XtdroneError, match=line):
+            handle("grip", request)
+
+
+@pytest.mark.parametrize("words", [["iris_0"], ["iris_0", "open"], ["iris_0", "grab", "now"]])
+def test_orders_to_grippers_that_mean_nothing_are_refused(words, capsys):
+    assert main(["control", "grip", *words]) == 1
+    assert "give a vehicle's name, and grab or release" in capsys.readouterr().err
 
 
 class WithoutGrippers(EmbeddedEngine):

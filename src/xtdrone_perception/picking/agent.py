@@ -22,18 +22,21 @@ from ..markers.picture import nested_of
 from .arm import Arm
 
 PARCEL, GOAL = "tag36h11:7:0.12", "tag36h11:8:0.12"  # those of models/parcel and goal_marker
-_STILL = 0.05  # of the markers, see Motion.acceleration
+_STILL = 0.2  # of the markers, see Motion.acceleration
 _FRESH_US = 400_000  # a marker that was seen so long ago is in sight
 _SEEN = 5  # images with a marker until it counts as found
 _ARM_S = 2.0  # time in which the arm moves
 _STEADY_S = 2.0  # hover before the parcel is gripped or put down
 _STANDOFF_M = 0.35  # of the gripper, or of the parcel, above what it is lowered to
 _DOWN_M_S = 0.12
-# How far it is lowered beyond the touch of the parcel's and of the goal's marker, which lies on a
-# board.
-_PRESS_M = (0.03, 0.05)
+_PRESS_M = 0.05  # how far the set-point is lowered beyond the touch
 _CLOSE_M = 0.1  # above the parcel from where on the gripper is closed
-_HOLD_S = 1.0  # of pressing
+_HOLD_US = 400_000  # of pressing [us]
+_TOUCH_M, _DROP_M = 0.005, 0.015  # gripper above the parcel, and parcel above the ground
+_COMMIT_M = 0.06  # above the touch, from where on it sinks whatever the wind does
+# How far the gripper may be off the vertical while it sinks: at the touch, by its height above that,
+# and by the time that has gone, in stronger wind.
+_NEAR_M, _CONE, _PATIENCE_M_S = 0.015, 0.1, 0.001
 _LIFT_M = 0.6
 _SETTLE_S, _SHORTEST_S = 1.0, 2.0  # after a motion, and of the shortest one
 _PEAK = 1.875  # peak speed of a minimum-jerk motion over its mean speed
@@ -64,6 +67,8 @@ class PickAgent(FlightAgent):
         "_offset",
         "_parcel",
         "_hung",
+        "_low",
+        "_touched_us",
         "_tries",
         "_moves",
     )
@@ -125,10 +130,12 @@ class PickAgent(FlightAgent):
         self._offset = np.zeros(3)  # from the vehicle to its gripper with the arm down, world [m]
         self._parcel = np.zeros(3)  # where the parcel's marker was when it was gripped [m]
         self._hung = np.zeros(3)  # from the gripper to the parcel's marker, world [m]
+        self._low = _STANDOFF_M  # of the set-point above the touch [m]
+        self._touched_us = -1  # when the gripper touched the parcel [us]
         self._tries = 0
         self._moves: list[int] = []  # when the arm began and ended to move, in turn [us]
         self._trackers: tuple[MarkerTracker, ...] = ()
-        self._stages: dict[str, Callable[[int, float], _Motion]] = {
+        self._stages: dict[str, Callable[[int, float, Estimates], _Motion]] = {
             "to parcel": self._to_parcel,
             "near parcel": self._above_parcel,
             "unfold": self._unfold,
@@ -183,7 +190,9 @@ class PickAgent(FlightAgent):
         """Flies the stage, and goes on to the next one at its end."""
         blend = 1.0 - math.exp(-self.period_us * 1e-6 / _LAG_S)
         self._offset += blend * (self._reach(estimates) - self._offset)
-        pos, vel, over = self._stages[self._stage](t_us, (t_us - self._stage_us) * 1e-6)
+        pos, vel, over = self._stages[self._stage](
+            t_us, (t_us - self._stage_us) * 1e-6, estimates
+        )
         out.pos[0], out.vel[0] = pos, vel
         out.actuators[0, self._arm.columns] = self._arm.commands(self._angles)
         if over:
@@ -203,13 +212,12 @@ class PickAgent(FlightAgent):
         if before in ("to parcel", "to goal"):
             self.event(t_us, "found", marker=before.removeprefix("to "))
         if before == "grip":
-            self._parcel = self._marker(0)
-            self._hung = self._parcel - (estimates.pos[0] + self._reach(estimates))
             self.event(t_us, "grab", off=np.round(self._hung, 3).tolist())
         if before == "put down":
             self._autopilot.command_gripper(0, 0, False)
-            self.event(t_us, "release")
+            self.event(t_us, "release", off=np.round(self._off(1, estimates), 3).tolist())
         self._stage, self._stage_us, self._start = after, t_us, pos
+        self._low, self._touched_us = _STANDOFF_M, -1
 
     def _count_miss(self, t_us: int) -> None:
         self._tries += 1
@@ -238,17 +246,17 @@ class PickAgent(FlightAgent):
             f"{0.5 * _ROUNDS * _ROUND_M:g} m of where it should be: give a better place"
         )
 
-    def _to_parcel(self, t_us: int, t: float) -> _Motion:
+    def _to_parcel(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         return self._search(0, t_us, t)
 
-    def _to_goal(self, t_us: int, t: float) -> _Motion:
+    def _to_goal(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         return self._search(1, t_us, t)
 
-    def _unfold(self, t_us: int, t: float) -> _Motion:
+    def _unfold(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         self._angles = minimum_jerk(t / _ARM_S)[0] * self._grip_angles
         return self._start, np.zeros(3), t > _ARM_S + _SETTLE_S
 
-    def _fold(self, t_us: int, t: float) -> _Motion:
+    def _fold(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         self._angles = (1.0 - minimum_jerk(t / _ARM_S)[0]) * self._grip_angles
         return self._start, np.zeros(3), t > _ARM_S + _SETTLE_S
 
@@ -257,33 +265,56 @@ class PickAgent(FlightAgent):
         pos, vel, seconds = self._glide(self._touch(which) + [0.0, 0.0, _STANDOFF_M], t)
         return pos, vel, t > seconds + _STEADY_S
 
-    def _above_parcel(self, t_us: int, t: float) -> _Motion:
+    def _above_parcel(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         return self._above(0, t)
 
-    def _above_goal(self, t_us: int, t: float) -> _Motion:
+    def _above_goal(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         return self._above(1, t)
 
-    def _down(self, which: int, t: float) -> _Motion:
-        """Lowers the gripper until it, or what it holds, touches and presses."""
-        low = max(_STANDOFF_M - _DOWN_M_S * t, -_PRESS_M[which])
-        vel = np.array([0.0, 0.0, -_DOWN_M_S if low > -_PRESS_M[which] else 0.0])
-        over = t > (_STANDOFF_M + _PRESS_M[which]) / _DOWN_M_S + _HOLD_S
-        return self._touch(which) + [0.0, 0.0, low], vel, over
+    def _down(self, which: int, t: float, estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
+        """Set-points that lower the gripper while it is near the vertical above the touch.
 
-    def _grip(self, t_us: int, t: float) -> _Motion:
-        pos, vel, over = self._down(0, t)
-        self._autopilot.command_gripper(0, 0, t > (_STANDOFF_M - _CLOSE_M) / _DOWN_M_S)
-        return pos, vel, over
+        In the end it sinks anyway: in contact the vehicle cannot move aside, and would tip over.
+        """
+        off = self._off(which, estimates)
+        near = _NEAR_M + _CONE * max(self._low, 0.0) + _PATIENCE_M_S * t
+        sinks = off[2] < _COMMIT_M or float(np.hypot(off[0], off[1])) < near
+        sinks &= self._low > -_PRESS_M
+        if sinks:
+            self._low -= _DOWN_M_S * self.period_us * 1e-6
+        vel = np.array([0.0, 0.0, -_DOWN_M_S if sinks else 0.0])
+        return self._touch(which) + [0.0, 0.0, self._low], vel
 
-    def _put_down(self, t_us: int, t: float) -> _Motion:
-        return self._down(1, t)
+    def _touches(self, which: int, gap: float, estimates: Estimates) -> bool:
+        """Whether the gripper is within a gap of the touch [m], or no longer sinks near it."""
+        high = self._off(which, estimates)[2]
+        stands = self._low < 0.0 and estimates.vel[0, 2] > -0.4 * _DOWN_M_S
+        return bool(high < gap or (high < _COMMIT_M and stands) or self._low <= -_PRESS_M)
 
-    def _up(self, t_us: int, t: float) -> _Motion:
+    def _grip(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
+        pos, vel = self._down(0, t, estimates)
+        self._autopilot.command_gripper(0, 0, self._low < _CLOSE_M)
+        if self._touched_us < 0 and self._touches(0, _TOUCH_M, estimates):
+            self._touched_us, self._parcel = t_us, self._marker(0)
+            self._hung = -self._off(0, estimates)
+        return pos, vel, self._touched_us >= 0 and t_us - self._touched_us > _HOLD_US
+
+    def _put_down(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
+        pos, vel = self._down(1, t, estimates)
+        return pos, vel, self._touches(1, _DROP_M, estimates)
+
+    def _off(self, which: int, estimates: Estimates) -> np.ndarray:
+        """From where the gripper should be when it touches to where it is (3,), world [m]."""
+        wanted = self._touch(which) + self._offset
+        off: np.ndarray = estimates.pos[0] + self._reach(estimates) - wanted
+        return off
+
+    def _up(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         """Rises straight up."""
         pos, vel, seconds = self._glide(self._start + [0.0, 0.0, _LIFT_M], t)
         return pos, vel, t > seconds + _SETTLE_S
 
-    def _home(self, t_us: int, t: float) -> _Motion:
+    def _home(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         pos, vel, seconds = self._glide(self.home[0] + [0.0, 0.0, self.height], t)
         return pos, vel, t > seconds + _SETTLE_S
 
