@@ -255,7 +255,11 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
             )
         if setup.folder is not None and scenario.models:
             names_of_models = [model.name for model in parse_models(scenario.models)]
-            recorders.append(ModelRecorder(setup.folder, setup.log_gaps, names_of_models, entities))
+            recorders.append(
+                ModelRecorder(
+                    setup.folder, setup.log_gaps, partial(entities.states, names_of_models)
+                )
+            )
         if isinstance(engine, Gripping) and any(model.grippers for model in models):
             recorders.append(GripWatch(engine, scenario.vehicles, models, setup.on_event))
         parts = Parts(

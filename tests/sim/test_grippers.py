@@ -45,8 +45,9 @@ class Rig:
         self.height = 1.0
         self.move(1.0)
 
-    def move(self, height, speed=0.25):
-        """Moves the vehicle to a height at a speed."""
+    def move(self, height, speed=0.0):
+        """Moves the vehicle to a height at a speed; 0: fast, without a jolt to what it holds."""
+        speed = speed or (0.1 if self.engine.held(0, 0) else 0.5)
         rate = math.copysign(speed, height - self.height)
         for _ in range(max(1, round(abs(height - self.height) / speed / (STEP_US * 1e-6)))):
             self.height += rate * STEP_US * 1e-6
@@ -77,7 +78,7 @@ def test_a_gripper_holds_what_it_touches_until_it_opens():
     rig.engine.grip(0, 0, False)
     rig.move(1.1)
     assert rig.engine.held(0, 0) == ""
-    assert rig.parcel[2] < 0.3  # it falls
+    assert rig.parcel[2] < 0.4  # it falls
 
 
 def test_an_open_gripper_holds_nothing():

@@ -27,16 +27,17 @@ _FRESH_US = 400_000  # a marker that was seen so long ago is in sight
 _SEEN = 5  # images with a marker until it counts as found
 _ARM_S = 2.0  # time in which the arm moves
 _STEADY_S = 2.0  # hover before the parcel is gripped or put down
-_STANDOFF_M = 0.35  # of the gripper, or of the parcel, above what it is lowered to
+_STANDOFF_M = 0.4  # of the gripper, or of the parcel, above what it is lowered to
 _DOWN_M_S = 0.12
 _PRESS_M = 0.05  # how far the set-point is lowered beyond the touch
 _CLOSE_M = 0.1  # above the parcel from where on the gripper is closed
 _HOLD_US = 400_000  # of pressing [us]
-_TOUCH_M, _DROP_M = 0.005, 0.015  # gripper above the parcel, and parcel above the ground
+_TOUCH_M, _DROP_M = 0.005, 0.01  # gripper above the parcel, and parcel above the marker
+_STILL_M_S = 0.04  # speed at which the parcel is let go
 _COMMIT_M = 0.06  # above the touch, from where on it sinks whatever the wind does
-# How far the gripper may be off the vertical while it sinks: at the touch, by its height above that,
-# and by the time that has gone, in stronger wind.
-_NEAR_M, _CONE, _PATIENCE_M_S = 0.015, 0.1, 0.001
+# How far the gripper may be off the vertical while it sinks: at the touch, by its height above
+# that, and by the time that has gone, in stronger wind.
+_NEAR_M, _CONE, _PATIENCE_M_S = 0.01, 0.1, 0.001
 _LIFT_M = 0.6
 _SETTLE_S, _SHORTEST_S = 1.0, 2.0  # after a motion, and of the shortest one
 _PEAK = 1.875  # peak speed of a minimum-jerk motion over its mean speed
@@ -64,6 +65,7 @@ class PickAgent(FlightAgent):
         "_stage_us",
         "_start",
         "_angles",
+        "_ahead",
         "_offset",
         "_parcel",
         "_hung",
@@ -77,10 +79,12 @@ class PickAgent(FlightAgent):
         self,
         n: int = 1,
         east: Annotated[
-            float, Option("of the parcel from the start, about", unit="m", minimum=-1e3, maximum=1e3)
+            float,
+            Option("of the parcel from the start, about", unit="m", minimum=-1e3, maximum=1e3),
         ] = 3.0,
         north: Annotated[
-            float, Option("of the parcel from the start, about", unit="m", minimum=-1e3, maximum=1e3)
+            float,
+            Option("of the parcel from the start, about", unit="m", minimum=-1e3, maximum=1e3),
         ] = 0.0,
         goal_east: Annotated[
             float, Option("of the goal from the start, about", unit="m", minimum=-1e3, maximum=1e3)
@@ -89,8 +93,7 @@ class PickAgent(FlightAgent):
             float, Option("of the goal from the start, about", unit="m", minimum=-1e3, maximum=1e3)
         ] = 3.0,
         beside: Annotated[
-            float,
-            Option("of the goal behind its marker", unit="m", minimum=0.2, maximum=0.4),
+            float, Option("of the goal behind its marker", unit="m", minimum=0.2, maximum=0.4)
         ] = 0.28,
         parcel: Annotated[str, Option("FAMILY:ID,...:SIZE of the parcel's marker")] = PARCEL,
         goal: Annotated[str, Option("FAMILY:ID,...:SIZE of the goal's marker")] = GOAL,
@@ -103,7 +106,9 @@ class PickAgent(FlightAgent):
         height: Annotated[
             float, Option("of the flight", unit="m", minimum=1.0, maximum=20.0)
         ] = 1.5,
-        speed: Annotated[float, Option("of the flight", unit="m/s", minimum=0.1, maximum=5.0)] = 1.0,
+        speed: Annotated[
+            float, Option("of the flight", unit="m/s", minimum=0.1, maximum=5.0)
+        ] = 1.0,
         library: Annotated[str, Option("of the detector", choices=detect.LIBRARIES)] = (
             detect.OPENCV
         ),
@@ -127,6 +132,7 @@ class PickAgent(FlightAgent):
         self._stage, self._stage_us = "to parcel", 0
         self._start: Any = None  # (3,) last set-point of the stage before [m]
         self._angles: Any = None  # (K,) of the arm's joints [rad]
+        self._ahead = np.zeros(3)  # heading of the vehicle, a unit vector
         self._offset = np.zeros(3)  # from the vehicle to its gripper with the arm down, world [m]
         self._parcel = np.zeros(3)  # where the parcel's marker was when it was gripped [m]
         self._hung = np.zeros(3)  # from the gripper to the parcel's marker, world [m]
@@ -170,11 +176,11 @@ class PickAgent(FlightAgent):
             raise PerceptionError(
                 f"engine '{scenario.engine}' has no grippers: fly it with engine embedded"
             )
-        self._arm = Arm(flight.fleet.vehicles[0])
-        self._arm.check(self._grip_angles.tolist())
+        self._manipulator = Arm(flight.fleet.vehicles[0])
+        self._manipulator.check(self._grip_angles.tolist())
         self._angles = np.zeros(len(self._grip_angles))
-        self._gripper = self._arm.gripper(self._grip_angles)
-        self._out = SetPoints.empty(1, flight.fleet.actuator.shape[1])
+        self._gripper = self._manipulator.gripper(self._grip_angles)
+        self.command_actuators(flight.fleet.actuator.shape[1])
         self._trackers = tuple(
             MarkerTracker(flight, markers, vehicles=[0], library=self._library, acceleration=_STILL)
             for markers in self._markers
@@ -183,6 +189,9 @@ class PickAgent(FlightAgent):
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Begins above the start."""
+        x, y, z, w = estimates.quat[0]
+        yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+        self._ahead = np.array([math.cos(yaw), math.sin(yaw), 0.0])
         self._offset = self._reach(estimates)
         self._start, self._stage_us = self.home[0] + [0.0, 0.0, self.height], t_us
 
@@ -190,11 +199,9 @@ class PickAgent(FlightAgent):
         """Flies the stage, and goes on to the next one at its end."""
         blend = 1.0 - math.exp(-self.period_us * 1e-6 / _LAG_S)
         self._offset += blend * (self._reach(estimates) - self._offset)
-        pos, vel, over = self._stages[self._stage](
-            t_us, (t_us - self._stage_us) * 1e-6, estimates
-        )
+        pos, vel, over = self._stages[self._stage](t_us, (t_us - self._stage_us) * 1e-6, estimates)
         out.pos[0], out.vel[0] = pos, vel
-        out.actuators[0, self._arm.columns] = self._arm.commands(self._angles)
+        out.actuators[0, self._manipulator.columns] = self._manipulator.commands(self._angles)
         if over:
             self._finish(t_us, estimates, pos)
         return self._stage == "done"
@@ -212,7 +219,8 @@ class PickAgent(FlightAgent):
         if before in ("to parcel", "to goal"):
             self.event(t_us, "found", marker=before.removeprefix("to "))
         if before == "grip":
-            self.event(t_us, "grab", off=np.round(self._hung, 3).tolist())
+            seen_s = (self._touched_us - self._trackers[0].motions[0].seen_us) * 1e-6
+            self.event(t_us, "grab", off=np.round(self._hung, 3).tolist(), seen_s=round(seen_s, 2))
         if before == "put down":
             self._autopilot.command_gripper(0, 0, False)
             self.event(t_us, "release", off=np.round(self._off(1, estimates), 3).tolist())
@@ -271,37 +279,39 @@ class PickAgent(FlightAgent):
     def _above_goal(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         return self._above(1, t)
 
-    def _down(self, which: int, t: float, estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
-        """Set-points that lower the gripper while it is near the vertical above the touch.
-
-        In the end it sinks anyway: in contact the vehicle cannot move aside, and would tip over.
-        """
-        off = self._off(which, estimates)
-        near = _NEAR_M + _CONE * max(self._low, 0.0) + _PATIENCE_M_S * t
-        sinks = off[2] < _COMMIT_M or float(np.hypot(off[0], off[1])) < near
-        sinks &= self._low > -_PRESS_M
+    def _down(self, which: int, low: float, sinks: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Set-points that lower the gripper to a height above the touch [m]."""
+        sinks &= self._low > low
         if sinks:
             self._low -= _DOWN_M_S * self.period_us * 1e-6
         vel = np.array([0.0, 0.0, -_DOWN_M_S if sinks else 0.0])
         return self._touch(which) + [0.0, 0.0, self._low], vel
 
-    def _touches(self, which: int, gap: float, estimates: Estimates) -> bool:
-        """Whether the gripper is within a gap of the touch [m], or no longer sinks near it."""
-        high = self._off(which, estimates)[2]
-        stands = self._low < 0.0 and estimates.vel[0, 2] > -0.4 * _DOWN_M_S
-        return bool(high < gap or (high < _COMMIT_M and stands) or self._low <= -_PRESS_M)
+    def _is_near(self, off: np.ndarray, t: float) -> bool:
+        """Whether the gripper is near the vertical above the touch, the less so the higher."""
+        near = _NEAR_M + _CONE * max(self._low, 0.0) + _PATIENCE_M_S * t
+        return float(np.hypot(off[0], off[1])) < near
 
     def _grip(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
-        pos, vel = self._down(0, t, estimates)
+        """Lowers the gripper onto the parcel, the last bit without waiting for wind.
+
+        In contact the vehicle cannot move aside, and would tip over.
+        """
+        off = self._off(0, estimates)
+        pos, vel = self._down(0, -_PRESS_M, off[2] < _COMMIT_M or self._is_near(off, t))
         self._autopilot.command_gripper(0, 0, self._low < _CLOSE_M)
-        if self._touched_us < 0 and self._touches(0, _TOUCH_M, estimates):
-            self._touched_us, self._parcel = t_us, self._marker(0)
-            self._hung = -self._off(0, estimates)
+        stands = self._low < 0.0 and off[2] < _COMMIT_M and estimates.vel[0, 2] > -0.4 * _DOWN_M_S
+        if self._touched_us < 0 and (stands or off[2] < _TOUCH_M or self._low <= -_PRESS_M):
+            self._touched_us, self._parcel, self._hung = t_us, self._marker(0), -off
         return pos, vel, self._touched_us >= 0 and t_us - self._touched_us > _HOLD_US
 
     def _put_down(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
-        pos, vel = self._down(1, t, estimates)
-        return pos, vel, self._touches(1, _DROP_M, estimates)
+        """Lowers the parcel to just above the ground, until it is where it should be."""
+        off = self._off(1, estimates)
+        pos, vel = self._down(1, _DROP_M, self._is_near(off, t))
+        low = self._low <= _DROP_M and off[2] < 2.0 * _DROP_M
+        still = float(np.hypot(*estimates.vel[0, :2])) < _STILL_M_S
+        return pos, vel, low and still and self._is_near(off, t)
 
     def _off(self, which: int, estimates: Estimates) -> np.ndarray:
         """From where the gripper should be when it touches to where it is (3,), world [m]."""
@@ -329,9 +339,7 @@ class PickAgent(FlightAgent):
         """Where the vehicle has to be (3,) so that the gripper touches, or puts the parcel down."""
         if which == 0:
             return self._marker(0) - self._offset
-        yaw = float(self._yaw[0])
-        behind = -self._beside * np.array([math.cos(yaw), math.sin(yaw), 0.0])
-        top = self._marker(1) + behind + [0.0, 0.0, self._tall]
+        top = self._marker(1) - self._beside * self._ahead + [0.0, 0.0, self._tall]
         return top - self._hung - self._offset
 
     def _is_missed(self, t_us: int) -> bool:
