@@ -34,7 +34,9 @@ _CLOSE_M = 0.1  # above the parcel from where on the gripper is closed
 _HOLD_US = 400_000  # of pressing [us]
 _TOUCH_M, _DROP_M = 0.005, 0.01  # gripper above the parcel, and parcel above the marker
 _STILL_M_S = 0.04  # speed at which the parcel is let go
-_COMMIT_M = 0.06  # above the touch, from where on it sinks whatever the wind does
+# Just above the touch the gripper hides the marker; there it sinks fast, whatever the wind does. It
+# grips behind the middle, so that the marker is seen longer.
+_BLIND_M, _BLIND_M_S, _BEHIND_M = 0.16, 0.2, 0.04
 # How far the gripper may be off the vertical while it sinks: at the touch, by its height above
 # that, and by the time that has gone, in stronger wind.
 _NEAR_M, _CONE, _PATIENCE_M_S = 0.01, 0.1, 0.001
@@ -234,6 +236,11 @@ class PickAgent(FlightAgent):
             raise PerceptionError(f"the parcel was not gripped in {_TRIES} tries")
         self._autopilot.command_gripper(0, 0, False)
 
+    @property
+    def _aim(self) -> np.ndarray:
+        """From where the parcel is gripped to its marker's middle (3,) [m]."""
+        return _BEHIND_M * self._ahead
+
     def _reach(self, estimates: Estimates) -> np.ndarray:
         """From the vehicle's position to its gripper with the arm down (3,), world [m]."""
         return np.array(rotate(*estimates.quat[0], *self._gripper))
@@ -279,12 +286,11 @@ class PickAgent(FlightAgent):
     def _above_goal(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         return self._above(1, t)
 
-    def _down(self, which: int, low: float, sinks: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Set-points that lower the gripper to a height above the touch [m]."""
-        sinks &= self._low > low
-        if sinks:
-            self._low -= _DOWN_M_S * self.period_us * 1e-6
-        vel = np.array([0.0, 0.0, -_DOWN_M_S if sinks else 0.0])
+    def _down(self, which: int, low: float, speed: float) -> tuple[np.ndarray, np.ndarray]:
+        """Set-points that lower the gripper to a height above the touch [m], at a speed [m/s]."""
+        speed = speed if self._low > low else 0.0
+        self._low -= speed * self.period_us * 1e-6
+        vel = np.array([0.0, 0.0, -speed])
         return self._touch(which) + [0.0, 0.0, self._low], vel
 
     def _is_near(self, off: np.ndarray, t: float) -> bool:
@@ -293,22 +299,24 @@ class PickAgent(FlightAgent):
         return float(np.hypot(off[0], off[1])) < near
 
     def _grip(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
-        """Lowers the gripper onto the parcel, the last bit without waiting for wind.
+        """Lowers the gripper onto the parcel, fast where the camera no longer sees the marker.
 
         In contact the vehicle cannot move aside, and would tip over.
         """
         off = self._off(0, estimates)
-        pos, vel = self._down(0, -_PRESS_M, off[2] < _COMMIT_M or self._is_near(off, t))
+        blind = off[2] < _BLIND_M
+        speed = _BLIND_M_S if blind else _DOWN_M_S if self._is_near(off, t) else 0.0
+        pos, vel = self._down(0, -_PRESS_M, speed)
         self._autopilot.command_gripper(0, 0, self._low < _CLOSE_M)
-        stands = self._low < 0.0 and off[2] < _COMMIT_M and estimates.vel[0, 2] > -0.4 * _DOWN_M_S
+        stands = self._low < 0.0 and blind and estimates.vel[0, 2] > -0.3 * _BLIND_M_S
         if self._touched_us < 0 and (stands or off[2] < _TOUCH_M or self._low <= -_PRESS_M):
-            self._touched_us, self._parcel, self._hung = t_us, self._marker(0), -off
+            self._touched_us, self._parcel, self._hung = t_us, self._marker(0), self._aim - off
         return pos, vel, self._touched_us >= 0 and t_us - self._touched_us > _HOLD_US
 
     def _put_down(self, t_us: int, t: float, estimates: Estimates) -> _Motion:
         """Lowers the parcel to just above the ground, until it is where it should be."""
         off = self._off(1, estimates)
-        pos, vel = self._down(1, _DROP_M, self._is_near(off, t))
+        pos, vel = self._down(1, _DROP_M, _DOWN_M_S if self._is_near(off, t) else 0.0)
         low = self._low <= _DROP_M and off[2] < 2.0 * _DROP_M
         still = float(np.hypot(*estimates.vel[0, :2])) < _STILL_M_S
         return pos, vel, low and still and self._is_near(off, t)
@@ -338,7 +346,7 @@ class PickAgent(FlightAgent):
     def _touch(self, which: int) -> np.ndarray:
         """Where the vehicle has to be (3,) so that the gripper touches, or puts the parcel down."""
         if which == 0:
-            return self._marker(0) - self._offset
+            return self._marker(0) - self._aim - self._offset
         top = self._marker(1) - self._beside * self._ahead + [0.0, 0.0, self._tall]
         return top - self._hung - self._offset
 
