@@ -80,7 +80,8 @@ def test_rotors_are_circles_about_their_hubs_nose_up(drawn):
 def test_a_tilt_is_a_dotted_line_along_its_axis_over_the_rotor(drawn):
     """Both rotors of a bicopter tilt about the lateral axis; 0.4 m apart they have 0.16 m each."""
     axes, _ = drawn("bicopter")
-    found = sorted(sorted(ends(line).tolist()) for line in axes.lines if line.get_linestyle() == ":")
+    dotted = [line for line in axes.lines if line.get_linestyle() == ":"]
+    found = sorted(sorted(ends(line).tolist()) for line in dotted)
     wanted = [[[x - 0.16, 0.0], [x + 0.16, 0.0]] for x in (-0.2, 0.2)]
     np.testing.assert_allclose(found, wanted, atol=0.001)
 
