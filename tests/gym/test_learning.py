@@ -54,7 +54,7 @@ def test_nothing_is_learned_with_a_broken_reward(learn):
     assert learn(dataclasses.replace(position.TASK, judge=judge_reversed)) < 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_is_compiled_in_the_time_that_counts(monkeypatch):
     training = Training(
         Plan(
