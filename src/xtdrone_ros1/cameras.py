@@ -70,14 +70,14 @@ def follow(
     Raises:
         ControlError: The simulation has ended.
     """
-    client.request("subscribe")
+    client.request("subscribe", truth=False)
     following = False
     while not rospy.is_shutdown():
         if not client.ready(1.0):
             continue
-        t_us, _ = client.next_tick()
+        t_us = client.next_time()
         if not following:  # not before, since a simulation may be waiting for its bridge
-            client.request("subscribe", barrier=True)
+            client.request("subscribe", barrier=True, truth=False)
             following = True
         for sensor, ring in rings:
             for stamp, data in ring.read():

@@ -106,7 +106,7 @@ class _Ros2Process:
             if source is not None:
                 poll.register(source, select.POLLIN)
         if self._client is not None:
-            self._client.ask("subscribe", barrier=True)
+            self._client.ask("subscribe", barrier=True, truth=False)
             subscribed = False
         while True:
             ready = {number for number, _ in poll.poll()}
@@ -120,7 +120,7 @@ class _Ros2Process:
                     self._client.answer()
                     subscribed = True
                 while self._client.ready(0.0):
-                    t_us, _ = self._client.next_tick()
+                    t_us = self._client.next_time()
                     self._steps()
                     self._cameras.publish(self._client)
                     self._client.done(t_us)

@@ -127,7 +127,7 @@ def test_a_program_flies(flown, door):
     ("door", "topic"),
     [
         pytest.param("ros1", "/gazebo/model_states", marks=needs_ros),
-        pytest.param("ros2", "/drone0/state/pose", marks=needs_dds),
+        pytest.param("ros2", "/drone0/state/pose", marks=[needs_dds, pytest.mark.long]),
     ],
 )
 @pytest.mark.slow

@@ -54,10 +54,17 @@ def test_why_it_does_not_start_is_its_last_line(module):
         Companion(module, {"fails": True}, print)
 
 
-def test_one_that_is_killed_does_not_hold_the_simulation(module):
-    companion = Companion(module, {"fails": False}, print)
+def test_one_that_is_killed_is_told_and_does_not_hold_the_simulation(module):
+    said, heard = [], threading.Event()
+
+    def log(line):
+        said.append(line)
+        heard.set()
+
+    companion = Companion(module, {"fails": False}, log)
     os.kill(companion.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, companion.pid, os.WEXITED | os.WNOWAIT)
+    assert heard.wait(10.0)
+    assert said == ["its process has ended with exit status -9: nothing comes from it any more"]
     for _ in range(3):
         companion.wake()
-    companion.close()
+    assert companion.close() == -9

@@ -152,6 +152,15 @@ def test_what_must_be_given_is_named():
     assert read("place=[1, 2]", cls=Needs) == {"place": [1, 2]}
 
 
+def test_what_must_be_given_is_named_by_its_type_where_nothing_else_is_said():
+    class Plain:
+        def __init__(self, height: float):
+            self.height = height
+
+    with pytest.raises(ScenarioError, match=r"needs --set height=VALUE: a number$"):
+        read(cls=Plain)
+
+
 @pytest.mark.parametrize(
     "prefix, words, offered",
     [

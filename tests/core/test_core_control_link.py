@@ -8,7 +8,15 @@ import pytest
 
 from own_ports import PORTS
 from xtdrone_core import ControlError, FleetState
-from xtdrone_core.runs.control_link import LONGEST, MAX_CLIENTS, MISSES, ControlServer, read_request
+from xtdrone_core.runs import control_link
+from xtdrone_core.runs.control_link import (
+    LONGEST,
+    MAX_CLIENTS,
+    MISSES,
+    ControlServer,
+    read_request,
+    unpack,
+)
 
 STATE = FleetState.zeros(2, 4)
 
@@ -202,3 +210,28 @@ def test_one_late_tick_now_and_then_is_no_deafness(server):
             client.say({"op": "done", "t_us": k})
         assert server.barrier(k, echo, 0.01) == (k % MISSES == 0)
     assert server.warnings == []
+
+
+def test_who_wants_the_time_alone_gets_no_truth(server):
+    whole, time_alone = Client(server), Client(server)
+    whole.say({"op": "subscribe"})
+    time_alone.say({"op": "subscribe", "truth": False})
+    for client in (whole, time_alone):
+        client.hear()
+    server.tick(20_000, STATE)
+    assert time_alone.hear() == {"tick": 20_000}
+    assert unpack(whole.hear()["truth"]).shape == (2, 13)
+
+
+def test_who_does_not_read_is_let_go_with_a_warning(server, monkeypatch):
+    monkeypatch.setattr(control_link, "SEND_S", 0.01)
+    deaf = Client(server)
+    deaf.say({"op": "subscribe"})
+    for k in range(100_000):
+        server.tick(k, STATE)
+        if server.connections == 0:
+            break
+    assert server.connections == 0
+    assert server.warnings == [
+        "a client of the control socket did not read for 0.01 s: its connection is closed"
+    ]

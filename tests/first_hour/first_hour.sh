@@ -7,15 +7,22 @@
 #   tests/first_hour/first_hour.sh jammy MIRROR KEYRING  Ubuntu 22.04, main and universe
 #   tests/first_hour/first_hour.sh --keep ...            the root stays, below /var/tmp/xtdrone-first-hour
 #   tests/first_hour/first_hour.sh --demo ...            only `make demo`, with what it sets up, and sizes
+#   tests/first_hour/first_hour.sh --cache FOLDER ...    set up without the network, from what `make cache` kept
 #
 # The packages of the bare root, and what the set-up adds, go into tests/data/system_packages. Only
-# the set-up has the network; all else runs in a network namespace of its own.
+# the set-up has the network; all else runs in a network namespace of its own, and with --cache the
+# set-up, too, but for the package make.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-case "${1:-}" in -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case "${1:-}" in -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 keep=0 demo=0
 if [ "${1:-}" = --keep ]; then keep=1; shift; fi
 if [ "${1:-}" = --demo ]; then demo=1; shift; fi
+cache='' set_up_by=host
+if [ "${1:-}" = --cache ]; then
+    cache=$(cd "$2" && pwd -P) set_up_by=none
+    shift 2
+fi
 release=${1:-bookworm}
 mirror=${2:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
     awk '/\/debian\/?$/ { print; exit }')}
@@ -29,12 +36,13 @@ results=$base/$release.results
 in_root() {
     local flags=(-m -p -f --mount-proc --kill-child)
     [ "$1" = host ] || flags+=(-n)
-    ROOT=$root HOME_OF=$home NETWORK=$1 COMMAND=$2 unshare "${flags[@]}" bash -c '
+    ROOT=$root HOME_OF=$home NETWORK=$1 COMMAND=$2 CACHE=$cache unshare "${flags[@]}" bash -c '
         mount --rbind /dev "$ROOT/dev"
         mount -t tmpfs tmpfs "$ROOT/dev/shm"
         mount -t proc proc "$ROOT/proc"
         mount -t sysfs sysfs "$ROOT/sys" 2>/dev/null || mount --rbind /sys "$ROOT/sys"
         [ "$NETWORK" = host ] || ip link set lo up
+        [ -z "$CACHE" ] || { mkdir -p "$ROOT/media/cache"; mount --bind "$CACHE" "$ROOT/media/cache"; }
         exec chroot "$ROOT" env -i HOME=/root TERM=xterm LANG=C.UTF-8 \
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
             bash -c "mkdir -p $HOME_OF && cd $HOME_OF && $COMMAND"'
@@ -97,6 +105,7 @@ if ! command -v debootstrap >/dev/null; then
 fi
 components=main
 [ "$release" = bookworm ] || components=main,universe
+from=${cache:+ CACHE=/media/cache}
 mkdir -p "$base"
 : >"$results"
 failed=0
@@ -106,14 +115,14 @@ step make in_root host "apt-get -q update && apt-get -q install -y --no-install-
     exit 1
 if [ "$demo" = 1 ]; then
     size bare
-    step set-up in_root host "make setup-demo" || { tail -n 3 "$base/$release.set-up.log"; exit 1; }
+    step set-up in_root $set_up_by "make setup-demo$from" || { tail -n 3 "$base/$release.set-up.log"; exit 1; }
     in_root none "rm -rf /root/.cache/pip; apt-get clean"
     size set-up
-    step again in_root none "make setup-demo" || failed=1
+    step again in_root none "make setup-demo$from" || failed=1
     step demo in_root none "make demo" || failed=1
 else
     packages >"$base/$release.before"
-    step set-up in_root host "make setup" || { tail -n 3 "$base/$release.set-up.log"; exit 1; }
+    step set-up in_root $set_up_by "make setup$from" || { tail -n 3 "$base/$release.set-up.log"; exit 1; }
     record
     step doctor in_root none ". scripts/env.sh && xtdrone doctor" || failed=1
     step demo in_root none "make demo" || failed=1

@@ -27,7 +27,7 @@ SAVED = {
     "heavy_lifter": (10.5, 12.0),
     "stereo_and_lidar": (1.5, 2.1),
 }
-LONG = ("iris", "mission_in_wind", "typhoon_h480", "heavy_lifter")
+LONG = ("iris", "mission_in_wind", "typhoon_h480", "heavy_lifter", "stereo_and_lidar")
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import reference_flights
 RECORDED = json.loads(reference_flights.RECORDED.read_text())
 
 
-LONG = ("typhoon_h480",)  # draws its camera for 20 s
+LONG = ("typhoon_h480", "stereo_and_lidar")  # they draw images for seconds
 
 
 @pytest.mark.slow

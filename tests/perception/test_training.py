@@ -108,7 +108,9 @@ def test_a_network_is_read_back_and_goes_on(tmp_path):
     with pytest.raises(PerceptionError, match="is no network of"):
         read_network(other, ("person", "car"), images)
     folder = data_set(tmp_path / "data")
-    done = train(Plan((folder,), 0.3, size=(160, 128), begin=path), tmp_path / "more.onnx")
+    done = train(
+        Plan((folder,), 0.3, size=(160, 128), begin=path, held_out=8), tmp_path / "more.onnx"
+    )
     assert done.images > 0
     assert Detector(tmp_path / "more.onnx").names == ("person", "car")
 
@@ -201,7 +203,9 @@ def test_other_light_is_of_each_image_and_no_image_is_alike():
 def test_a_training_and_its_evaluation(tmp_path, capsys):
     folder = data_set(tmp_path / "data")
     steps = []
-    done = train(Plan((folder,), 0.5, size=(160, 128)), tmp_path / "net.onnx", steps.append)
+    done = train(
+        Plan((folder,), 0.5, size=(160, 128), held_out=8), tmp_path / "net.onnx", steps.append
+    )
     assert steps
     assert done.images == 8 * len(steps)
     assert done.held_out > 0.0  # it has a validation split

@@ -25,15 +25,7 @@ def test_a_fault_counts_as_held_when_it_was_said_and_nothing_moved(reasons, move
 
 
 @pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(
-            fault,
-            id=fault.name,
-            marks=pytest.mark.slow if fault.name == "goal in a wall" else pytest.mark.long,
-        )
-        for fault in FAULTS
-    ],
+    "fault", [pytest.param(fault, id=fault.name, marks=pytest.mark.long) for fault in FAULTS]
 )
 def test_a_flight_with_a_fault_ends_in_a_hold(fault, monkeypatch, capsys):
     monkeypatch.setattr(faults, "FAULTS", (fault,))

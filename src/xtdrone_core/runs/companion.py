@@ -1,7 +1,8 @@
 """A process beside a simulation, such as the server of the page.
 
 It reads one line of JSON from its standard input, prints "ready", and ends when its standard input
-does. What it prints to its standard error goes to the simulation's log.
+does. What it prints to its standard error goes to the simulation's log, and so does its end where
+nobody asked for it.
 """
 
 import json
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from typing import IO, Any
+from typing import Any
 
 from ..errors import ControlError
 from .parent import end, tied
@@ -56,7 +57,7 @@ class Companion:
             raise ControlError(lines[-1] if lines else "no reason was given")
         self._input = process.stdin.fileno()
         os.set_blocking(self._input, False)
-        threading.Thread(target=_forward, args=(process.stderr, log), daemon=True).start()
+        threading.Thread(target=self._forward, args=(process, log), daemon=True).start()
 
     def wake(self) -> None:
         """Sends a byte, so that the process looks at the shared memory; never waits."""
@@ -74,7 +75,10 @@ class Companion:
         end(process, _CLOSE_S)
         return process.returncode
 
-
-def _forward(stream: IO[bytes], log: Callable[[str], None]) -> None:
-    for line in stream:
-        log(line.decode(errors="replace").rstrip())
+    def _forward(self, process: subprocess.Popen, log: Callable[[str], None]) -> None:
+        assert process.stderr is not None
+        for line in process.stderr:
+            log(line.decode(errors="replace").rstrip())
+        if self._process is process:  # nobody has asked for its end
+            status = process.wait()
+            log(f"its process has ended with exit status {status}: nothing comes from it any more")

@@ -5,11 +5,12 @@ answer {"ok": true, ...} or {"ok": false, "error": TEXT}, with a "code"
 where one of ControlError's says why. After `subscribe` it
 also gets a line {"tick": T_US, "truth": BASE64} at every 20 ms of simulated
 time; truth is (N, 13) float64: position, quaternion xyzw, velocity (world) and
-angular velocity (body). With tables: ["models", "links"], or one of them, it also gets
-{"models": {"names": [...], "states": BASE64}} there: (P, 13) float64 of Gazebo's models or
-links, all in the world. A subscriber with barrier: true sends {"op": "done",
-"t_us": T_US} when it has taken in a tick (this has no answer), and an unpaced
-simulation waits for that, as long as it comes within a second at least every third time.
+angular velocity (body). With truth: false it gets the time alone. With tables: ["models",
+"links"], or one of them, it also gets {"models": {"names": [...], "states": BASE64}} there: (P, 13)
+float64 of Gazebo's models or links, all in the world. A subscriber with barrier: true sends
+{"op": "done", "t_us": T_US} when it has taken in a tick (this has no answer), and an unpaced
+simulation waits for that, as long as it comes within a second at least every third time. Who does
+not read for a second is let go.
 """
 
 import base64
@@ -121,6 +122,7 @@ class _Client:
     barrier: bool = False  # asked for it
     misses: int = 0  # ticks in a row that it did not take in within the time-out
     done: int = -1  # last tick that it has taken in [us]
+    truth: bool = True  # it gets the truth with a tick
     tables: list[str] = field(default_factory=list)  # tables that it gets with a tick
 
     @property
@@ -192,10 +194,10 @@ class ControlServer:
         self._tick_us = t_us
         subscribers = [client for client in self._clients.values() if client.subscribed]
         if subscribers:
-            line = {"tick": t_us, "truth": pack_truth(state)}
+            truth = {"truth": pack_truth(state)}
             for client in subscribers:
                 tables = {} if table is None else {name: table(name) for name in client.tables}
-                self._send(client, {**line, **tables})
+                self._send(client, {"tick": t_us, **(truth if client.truth else {}), **tables})
 
     def admit_no_more(self) -> None:
         """Takes no connection from now on; those of now stay."""
@@ -323,6 +325,7 @@ class ControlServer:
         if not isinstance(tables, list) or not all(name in TABLES for name in tables):
             raise ControlError(f"tables has to be a list of {' and '.join(TABLES)}")
         client.subscribed, client.barrier = True, request.get("barrier") is True
+        client.truth = request.get("truth") is not False
         client.tables = [name for name in TABLES if name in tables]
 
     def _refuse(self, client: _Client, why: str, code: str = "") -> None:
@@ -332,6 +335,12 @@ class ControlServer:
         try:
             client.sock.settimeout(SEND_S)  # one that does not read must not block the simulation
             client.sock.sendall(json.dumps(line).encode() + b"\n")
+        except TimeoutError:
+            self.warn(
+                f"a client of the control socket did not read for {SEND_S:g} s: "
+                "its connection is closed"
+            )
+            self._drop(client)
         except OSError:
             self._drop(client)
 
@@ -420,13 +429,24 @@ class ControlClient:
         Raises:
             ControlError: The simulation is gone or sends none.
         """
-        line = self._ticks.pop(0) if self._ticks else self._line()
+        line = self._next_line()
         self.tables = {
             name: (line[name]["names"], unpack(line[name]["states"]))
             for name in TABLES
             if name in line
         }
         return line["tick"], unpack(line["truth"])
+
+    def next_time(self) -> int:
+        """The t_us of the next tick after `subscribe`, with truth: false or not; waits as well.
+
+        Raises:
+            ControlError: The simulation is gone or sends none.
+        """
+        return self._next_line()["tick"]
+
+    def _next_line(self) -> dict[str, Any]:
+        return self._ticks.pop(0) if self._ticks else self._line()
 
     def done(self, t_us: int) -> None:
         """Says that the tick t_us has been dealt with."""

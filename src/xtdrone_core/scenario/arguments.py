@@ -188,7 +188,9 @@ def read(what: str, cls: type, words: Iterable[str]) -> dict[str, Any]:
         if argument.default is REQUIRED and name not in given
     ]
     if missing:
-        raise ScenarioError(f"{what} needs --set {missing[0].name}=VALUE: {missing[0].meaning()}")
+        wanted = missing[0]
+        expected = wanted.meaning() or f"a {wanted.type()}"
+        raise ScenarioError(f"{what} needs --set {wanted.name}=VALUE: {expected}")
     try:
         return {name: known[name].read(text) for name, text in given.items()}
     except ScenarioError as error:

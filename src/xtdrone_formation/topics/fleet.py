@@ -36,9 +36,9 @@ def end_simulation(client: ControlClient) -> str | None:
     folder = client.request("status")["folder"]
     client.request("stop")
     try:
-        client.request("subscribe")
+        client.request("subscribe", truth=False)
         while True:
-            client.next_tick()
+            client.next_time()
     except ControlError:
         return folder
 

@@ -25,7 +25,6 @@ _WARM = 0.05  # share of the time in which it rises
 _DECAY = 0.02
 _CALIBRATION = 64  # crops by which a network that goes on gets its normalisation back
 _WRITTEN = 20  # times that the file is written on the way
-_HELD_OUT = 256  # crops of the validation split by which a training is watched
 _LOOKED_AT = 20  # steps after which the loss is read: a card waits for that
 
 
@@ -50,6 +49,7 @@ class Plan:
     size: tuple[int, int] = (640, 480)  # images that the exported network takes [pixels]
     begin: Path | None = None  # NAME.onnx that goes on to be trained; None: a new network
     device: str = "cpu"  # or cuda
+    held_out: int = 256  # crops of the validation split by which it is watched
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _check(
     if not pictures:
         return lambda _: None
     crops = Crops(pictures, len(classes), lot.size, plan.seed, images, plan.device)
-    held = [crops.draw(lot.crops) for _ in range(-(-_HELD_OUT // lot.crops))]
+    held = [crops.draw(lot.crops) for _ in range(-(-plan.held_out // lot.crops))]
 
     def loss(network: torch.nn.Module) -> float:
         mode = network.training

@@ -52,7 +52,7 @@ def test_only_vehicles_on_half_wings_are_half_winged():
 @pytest.mark.parametrize(
     ("kind", "wind"),
     [
-        ("phi_tailsitter", ""),
+        pytest.param("phi_tailsitter", "", marks=pytest.mark.long),
         pytest.param("tal_tailsitter", "", marks=pytest.mark.long),
         pytest.param("phi_tailsitter", WIND, marks=pytest.mark.long),
         pytest.param("tal_tailsitter", WIND, marks=pytest.mark.long),
