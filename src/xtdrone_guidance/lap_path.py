@@ -23,14 +23,7 @@ class LapPath:
 
     def __init__(self, track: Track):
         """Lays the path through the gates of a track."""
-        centres = np.array([gate.pos for gate in track.gates])
-        apart = np.linalg.norm(np.roll(centres, -1, axis=0) - centres, axis=1)
-        straight = np.minimum(_MAX_STRAIGHT, 0.25 * np.minimum(apart, np.roll(apart, 1)))
-        ahead = straight[:, None] * _directions(track, centres)
-        points = np.stack(
-            [centres, centres + ahead, np.roll(centres - ahead, -1, axis=0)], axis=1
-        ).reshape(-1, 3)
-        self._curve, s = arc_length_spline(points, closed=True)
+        self._curve, s = arc_length_spline(lap_points(track), closed=True)
         self.length = float(s[-1])
         self.gates = s[: -1 : 3 * PER_LEG]
 
@@ -38,6 +31,16 @@ class LapPath:
         """Returns positions (K, 3) [m], tangents and curvatures [1/m] at arc lengths (K,) [m]."""
         s = np.mod(s, self.length)
         return self._curve(s), self._curve(s, 1), self._curve(s, 2)
+
+
+def lap_points(track: Track) -> np.ndarray:
+    """Returns the points (3 G, 3) of the spline [m]: each gate, behind it, before the next."""
+    centres = np.array([gate.pos for gate in track.gates])
+    apart = np.linalg.norm(np.roll(centres, -1, axis=0) - centres, axis=1)
+    straight = np.minimum(_MAX_STRAIGHT, 0.25 * np.minimum(apart, np.roll(apart, 1)))
+    ahead = straight[:, None] * _directions(track, centres)
+    points = [centres, centres + ahead, np.roll(centres - ahead, -1, axis=0)]
+    return np.stack(points, axis=1).reshape(-1, 3)
 
 
 def _directions(track: Track, centres: np.ndarray) -> np.ndarray:
