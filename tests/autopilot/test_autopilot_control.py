@@ -14,7 +14,9 @@ from xtdrone_autopilot.control.vector import quat_from_axes, thrust_newtons, thr
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.state.vehicle_status import (
+    ACTUATORS,
     ATTITUDE,
+    NO_SET_POINT,
     RATES,
     STAGE_FLIGHT,
     describe_bodies,
@@ -69,9 +71,9 @@ def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
     fleet, loop, status, parameters = rate_loop(name)
     used = np.arange(fleet.rotor_mask.shape[1]) != rotor
     loop.use_rotors(0, used)
-    weight = fleet.vehicle["mass"][0] * GRAVITY
+    weight, inertia = fleet.vehicle["mass"][0] * GRAVITY, fleet.vehicle["inertia"][0].max()
     status["sp_thrust"] = weight
-    for roll, pitch in ((0.0, 0.0), (0.02, 0.0), (0.0, -0.02), (-0.02, 0.02)):
+    for roll, pitch in ((0.0, 0.0), (0.5, 0.0), (0.0, -0.5), (-0.5, 0.5)):
         status["sp_rates"] = roll, pitch, 0.0
         commands = np.zeros(fleet.rotor_mask.shape)
         for _ in range(50):
@@ -83,8 +85,9 @@ def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
         constant = np.where(fleet.rotor_mask & used, fleet.actuator["motor_constant"], 0.0)
         thrust = constant * speed**2
         got = effectiveness(fleet)[0, 2:] @ thrust[0]
-        assert got[0] == pytest.approx(weight, rel=0.05)
-        np.testing.assert_allclose(got[1:3], wanted[:2], atol=0.02 * weight * 0.2)
+        # Beside what a rotor adds that idles where none of its thrust is wanted.
+        assert got[0] == pytest.approx(weight, rel=0.01)
+        np.testing.assert_allclose(got[1:3], wanted[:2], atol=0.1 * IRIS_TILT_P * 0.5 * inertia)
 
 
 @pytest.mark.parametrize("name", VEHICLES)
@@ -190,6 +193,30 @@ def test_attitude_loop_turns_towards_the_set_point(roll, pitch, yaw):
         loop.step(status, parameters, body, 0.004)
         body.quat[0] = integrate(*body.quat[0], *status["sp_rates"][0], 0.004)
     assert abs(body.quat[0] @ wanted) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("roll, pitch, yaw", [(0.4, 0.0, 0.0), (0.0, -0.5, 1.0), (0.3, 0.2, -2.5)])
+def test_a_yaw_rate_is_about_the_vertical_however_the_body_leans(roll, pitch, yaw):
+    status, body = new_status(1), at_rest()
+    body.quat[0] = status["sp_quat"] = from_euler(roll, pitch, yaw)
+    status["sp_kind"], status["sp_yaw_rate"] = ATTITUDE, 0.3
+    AttitudeControl(None).step(status, ParameterStore(1).values, body, 0.004)
+    np.testing.assert_allclose(
+        rotate(*body.quat[0], *status["sp_rates"][0]), (0.0, 0.0, 0.3), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    "kind, armed, kept",
+    [(NO_SET_POINT, True, 0.0), (ACTUATORS, True, 3.0), (ACTUATORS, False, 0.0)],
+)
+def test_a_thrust_without_a_set_point_is_none_unless_the_actuators_have_theirs(kind, armed, kept):
+    _, loop, status, parameters = rate_loop("iris")
+    status["sp_kind"], status["armed"], status["sp_thrust"] = kind, armed, 3.0
+    status["sp_torque"], status["rate_integral"] = 1.0, 1.0
+    loop.loop.step(status, parameters, at_rest(), 0.004)
+    assert status["sp_thrust"][0] == kept
+    assert not status["sp_torque"].any() and not status["rate_integral"].any()
 
 
 @pytest.mark.parametrize("yaw", [-3.0, 0.0, 2.0])

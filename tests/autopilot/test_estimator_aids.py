@@ -10,13 +10,18 @@ import flights
 from flights import FIELD, ORIGIN, REST, N, block, fly, rms, sensors
 from xtdrone_autopilot.estimation.air_data import fuse_sideslip
 from xtdrone_autopilot.estimation.ekf import Ekf, EkfParameters
+from xtdrone_autopilot.estimation.fusion import fuse_others
+from xtdrone_autopilot.estimation.gnss import GPS_HEIGHT, GPS_POSITION, fuse_gps
+from xtdrone_autopilot.estimation.output import report
 from xtdrone_autopilot.estimation.state import (
     ATT,
     HISTORY_STEPS,
     PAST_STATE,
+    POS,
     SIZE,
     VEL,
     WIND as WIND_STATE,
+    Step,
     VehicleEkf,
 )
 from xtdrone_autopilot.parameters.store import ParameterStore
@@ -31,6 +36,8 @@ from xtdrone_autopilot.state.estimator_flags import (
     VISION_USED,
 )
 from xtdrone_core.state import SENSORS
+from xtdrone_dynamics.constants import SEA_LEVEL_PRESSURE
+from xtdrone_dynamics.earth.atmosphere import density
 
 DOWN = (0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))  # turns the block's x axis to the ground
 WIND = np.tile([4.0, -3.0, 0.0], (N, 1))
@@ -239,14 +246,24 @@ def test_sideslip_tells_the_wind_across_a_straight_flight():
     assert abs(with_it - WIND[0, 1]).max() < 0.3 < 0.7 < abs(without - WIND[0, 1]).min()
 
 
+def vehicle_of(ekf, **tuning):
+    """The records of an estimator's first vehicle as kernels take them, with a history of zeros."""
+    return VehicleEkf(
+        EkfParameters.load(**tuning).record(),
+        ParameterStore(1).values[0],
+        np.zeros(1, SENSORS)[0],
+        ekf.records[0],
+        ekf.filters[0],
+        np.zeros(HISTORY_STEPS, PAST_STATE),
+        ekf.covariances[0].copy(),
+        np.zeros((6, SIZE)),
+    )
+
+
 def test_sideslip_has_the_derivatives_of_finite_differences():
     ekf = glide(0.3, 12, EKF2_FUSE_BETA=1)
-    state, estimate, work = ekf.filters[0], ekf.records[0], np.zeros((6, SIZE))
-    params = ParameterStore(1).values[0]
-    cov = ekf.covariances[0].copy()
-    readings, history = np.zeros(1, SENSORS)[0], np.zeros(HISTORY_STEPS, PAST_STATE)
-    tuning = EkfParameters.load().record()
-    vehicle = VehicleEkf(tuning, params, readings, estimate, state, history, cov, work)
+    vehicle = vehicle_of(ekf)
+    state, estimate, work = vehicle.state, vehicle.estimate, vehicle.work
     fuse_sideslip(vehicle, ekf.t_us)
 
     def slip(changed):
@@ -259,6 +276,61 @@ def test_sideslip_has_the_derivatives_of_finite_differences():
     step = 1e-6 * np.eye(SIZE)
     expected = [(slip(row) - slip(-row)) / 2e-6 for row in step]
     np.testing.assert_allclose(work[1], expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("temperature, ratio", [(0.0, 1.0), (288.15, 1.0), (144.075, 2.0)])
+def test_the_airspeed_is_of_the_density_that_was_measured_or_of_the_standard_one(
+    temperature, ratio
+):
+    """Half the temperature is twice the density; a temperature of 0 K was not measured."""
+    vehicle = vehicle_of(Ekf(1, ORIGIN, FIELD))
+    vehicle.params["EKF2_ARSP_THR"], vehicle.params["EKF2_ASP_DELAY"] = 1.0, 0.0
+    vehicle.state["position_t"], vehicle.state["vel"][0] = 0, 10.0 / math.sqrt(ratio)
+    vehicle.estimate["airspeed_axis"] = 1.0, 0.0, 0.0
+    vehicle.history["quat"][:] = 0.0, 0.0, 0.0, 1.0
+    vehicle.cov[:] = np.eye(SIZE)
+    readings = vehicle.readings
+    readings["airspeed_new"], readings["airspeed_pressure"] = True, 0.5 * density(0.0) * 10.0**2
+    readings["baro_pressure"], readings["baro_temperature"] = SEA_LEVEL_PRESSURE, temperature
+    times = np.zeros(HISTORY_STEPS, dtype=np.int64)
+    fuse_others(vehicle, Step((0.0, 0.0, 0.0), FIELD, 0.004, 0, times, 1))
+    assert vehicle.state["airspeed_t"] == 0
+    assert vehicle.work[0, VEL] == pytest.approx(0.0, abs=1e-6)  # the speed needs no correction
+
+
+def test_told_deviations_are_of_the_covariance_and_of_the_position_of_the_reference():
+    vehicle = vehicle_of(Ekf(1, ORIGIN, FIELD))
+    vehicle.cov[:] = np.diag(np.arange(1.0, SIZE + 1.0) ** 2)
+    vehicle.state["ref_eph"], vehicle.state["ref_epv"] = 24.0, 40.0
+    report(vehicle, 0)
+    np.testing.assert_allclose(vehicle.estimate["att_std"], (1.0, 2.0, 3.0))
+    np.testing.assert_allclose(vehicle.estimate["vel_std"], (4.0, 5.0, 6.0))
+    np.testing.assert_allclose(vehicle.estimate["pos_std"], (25.0, math.hypot(8.0, 24.0), 41.0))
+
+
+def fix(vehicle, pos, accuracy):
+    """Fuses a fix at rest, without delay, of that place and (horizontal, vertical) accuracy [m]."""
+    fuse_gps(vehicle, (0, 0, 0.0), 0, 0.0, np.array(pos), np.zeros(3), accuracy)
+
+
+@pytest.mark.parametrize("control, used", [(0, False), (6, False), (1, True), (7, True)])
+def test_a_first_fix_counts_where_its_position_is_wanted(control, used):
+    vehicle = vehicle_of(Ekf(1, ORIGIN, FIELD))
+    vehicle.params["EKF2_GPS_CTRL"] = control
+    fix(vehicle, (1.0, 2.0, 3.0), (0.5, 2.0))
+    np.testing.assert_array_equal(vehicle.state["pos"], (1.0, 2.0, 3.0) if used else np.zeros(3))
+    assert (vehicle.state["position_t"] == 0) == used
+
+
+def test_a_gps_that_returns_beside_vision_adds_its_own_uncertainty():
+    vehicle = vehicle_of(Ekf(1, ORIGIN, FIELD), ready_fixes=1)
+    vehicle.params["EKF2_GPS_CTRL"] = GPS_POSITION | GPS_HEIGHT
+    state = vehicle.state
+    state["position_t"], state["vision_t"], state["gps_lost"] = 0, 0, True
+    fix(vehicle, (3.0, -4.0, 5.0), (0.5, 2.0))
+    np.testing.assert_allclose(np.diag(vehicle.cov)[POS : POS + 3], (0.25, 0.25, 4.0))
+    np.testing.assert_allclose(state["slew"], (3.0, -4.0, 5.0))
+    assert not state["gps_lost"]
 
 
 @pytest.mark.slow

@@ -149,6 +149,17 @@ def test_texts_with_a_tag_stand_among_the_others_in_the_order_of_time(tmp_path):
     assert "      0.001 s  WARNING: tagged warning" in ulog_reader.summary(log)
 
 
+def test_a_flight_is_summed_up_where_its_position_is_known(tmp_path):
+    """Nearly 10 s at 1 m/s and 2 m up; its length is of every fifth place."""
+    path = ulogs.write(tmp_path / "a.ulg")
+    flown = "flown: 9.5 m; at most 1.00 m/s over ground, 2.0 m above the origin"
+    assert flown in ulog_reader.summary(ulog_reader.FlightLog(path))
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"vehicle_local_position", b"another_local_position"))
+    lines = ulog_reader.summary(ulog_reader.FlightLog(path))
+    assert not any(line.startswith("flown") for line in lines)
+
+
 @pytest.mark.long
 def test_command_plot_writes_beside_the_log(tmp_path, capsys):
     shutil.copy(PX4, tmp_path / "flight.ulg")

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import struct
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from flight_logs import DATA, hover
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.parameters import store as parameters
 from xtdrone_autopilot.ulog import format as ulog_format
+from xtdrone_core.state import ExtraReadings, Topic
 
 
 def data_of(log, name):
@@ -80,6 +82,27 @@ def test_a_wrong_row_of_the_table_is_refused(row, reason):
         ulog_format.topic_of(
             "topic", {"fields": "uint64_t timestamp;float[3] xyz", "full": 4, "fleet": 0, **row}
         )
+
+
+def extra_topic(kind):
+    """The topic of a sensor that the second of two vehicles has."""
+    fields = {
+        "count": ("uint16_t", lambda records, t_us: records["count"]),
+        "flow": (kind, lambda records, t_us: records["flow"]),
+    }
+    records = np.array([(1, (0.5, 1.5)), (2, (2.5, 3.5))], [("count", "i8"), ("flow", "f8", 2)])
+    extra = ExtraReadings(records, np.array([False, True]), Topic("wind_tunnel", 50.0, fields))
+    return ulog_format.ExtraTopic(extra, 7)
+
+
+def test_a_sensor_of_ones_own_has_a_topic_with_its_types():
+    topic = extra_topic("float")
+    assert topic.format == "wind_tunnel:uint64_t timestamp;uint16_t count;float[2] flow;"
+    assert topic.period_us == 20_000
+    body = struct.pack("<HQH2f", 7, 123, 2, 2.5, 3.5)
+    assert list(topic.messages(123)) == [(1, struct.pack("<HB", len(body), ord("D")) + body)]
+    with pytest.raises(AutopilotError, match=r"type of wind_tunnel.flow 'floats'.*'float'"):
+        extra_topic("floats")
 
 
 @pytest.mark.slow

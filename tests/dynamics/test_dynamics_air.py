@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 from xtdrone_dynamics.earth import wind
 from xtdrone_dynamics.forces import aerodynamics
@@ -69,6 +70,22 @@ def test_turbulence_scales_of_the_specification():
     assert upright == pytest.approx(20 * 0.3048) and sigma_up == pytest.approx(1.0)
     assert sigma == pytest.approx(1.0 / (0.177 + 0.000823 * 20) ** 0.4)
     assert wind.dryden_scales(0.0, 10.0) == wind.dryden_scales(3.048, 10.0)
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 0.02, 0.5, 3.0])
+def test_a_step_of_turbulence_is_that_of_its_lags_and_of_white_noise(ratio):
+    """Transition and, by Cholesky, covariance of the noise over a step, as of Van Loan (1978)."""
+    lags = np.array([[-1.0, 0.0], [1.0, -1.0]])
+    both = expm(ratio * np.block([[-lags, np.diag([1.0, 0.0])], [np.zeros((2, 2)), lags.T]]))
+    transition = both[2:, 2:].T
+    noise = np.linalg.cholesky(transition @ both[:2, 2:])
+    steps = [wind.dryden_across(*state, ratio, 0.0, 0.0)[:2] for state in np.eye(2)]
+    np.testing.assert_allclose(np.transpose(steps), transition, rtol=1e-9, atol=1e-12)
+    steps = [wind.dryden_across(0.0, 0.0, ratio, *each)[:2] for each in np.eye(2)]
+    np.testing.assert_allclose(np.transpose(steps), noise, rtol=1e-4, atol=1e-12)
+    # Along the flight, the first of them with an output of variance 1.
+    assert wind.dryden_along(1.0, ratio, 0.0) == pytest.approx(transition[0, 0])
+    assert wind.dryden_along(0.0, ratio, 1.0) == pytest.approx(math.sqrt(2.0) * noise[0, 0])
 
 
 @pytest.mark.parametrize("ratio", [0.02, 0.5])

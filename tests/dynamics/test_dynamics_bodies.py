@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from xtdrone_core import FleetModel
 from xtdrone_dynamics import quaternion, rigid_body
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import rotor
+from xtdrone_sim.vehicles.sdf import load_vehicle
 
 REST = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 INERTIA = (0.03, 0.02, 0.05, 0.002, -0.001, 0.003)
@@ -79,6 +81,15 @@ def energy_and_momentum(state):
     return 0.5 * rate @ momentum, np.array(quaternion.rotate(*state[3:7], *momentum))
 
 
+@pytest.mark.parametrize("angle", [1e-9, 0.01, 0.5, 2.0])
+def test_a_turn_of_a_step_is_that_about_its_axis(angle):
+    axis = np.array([0.6, -0.48, 0.64])
+    found = rigid_body.displace(*[0.0] * 6, 1.0, 1.0, 2.0, 3.0, *(angle * axis / 0.004), 0.004)
+    np.testing.assert_allclose(found[:3], (0.004, 0.008, 0.012), rtol=1e-15)
+    turned = [*(math.sin(angle / 2) * axis), math.cos(angle / 2)]
+    np.testing.assert_allclose(found[3:], turned, rtol=1e-14, atol=1e-15)
+
+
 def test_order_of_the_integrator_is_four():
     start, torque = REST[:10] + (3.0, 2.0, 6.0), (0.02, -0.01, 0.03)
     exact = np.array(run(start, 6400, 1.0 / 6400, torque=torque))
@@ -134,6 +145,38 @@ def test_a_stopped_rotor_comes_to_rest():
 def test_a_rotor_without_lag_follows_at_once():
     assert rotor.lag(100.0, 700.0, 0.0, 0.0, 0.004) == 700.0
     assert rotor.mean_powers(100.0, 700.0, 0.0, 0.0, 0.004) == (700.0, 490_000.0)
+
+
+@pytest.mark.parametrize("command, speed", [(0.6, 0.0), (0.6, 300.0), (0.2, 900.0), (0.0, 400.0)])
+def test_a_rotor_in_reverse_is_the_mirror_image_of_one_that_turns_forwards(command, speed):
+    fleet = FleetModel.of([load_vehicle("iris")])
+    up, down = rotor.lag_factors(0.0125, 0.004), rotor.lag_factors(0.025, 0.004)
+
+    def act(side):
+        """Its speed and wrench, and its power."""
+        *acted, power = rotor.act(
+            fleet.actuator[0, 0],
+            fleet.effects[0],
+            fleet.propellers,
+            side * command,
+            side * speed,
+            1.0,
+            1.0,
+            100.0,
+            0.0,
+            0.0,
+            0.0,
+            up,
+            down,
+        )
+        return np.array(acted), power
+
+    (forwards, power), (backwards, other) = act(1.0), act(-1.0)
+    assert forwards[0] == pytest.approx(
+        rotor.lag(speed, 100.0 + 1000.0 * command if command else 0.0, 0.0125, 0.025, 0.004)
+    )
+    np.testing.assert_allclose(backwards, -forwards, rtol=1e-12)
+    assert other == pytest.approx(power)
 
 
 @pytest.mark.parametrize("direction", [1, -1])

@@ -123,6 +123,29 @@ def test_the_way_stays_above_the_floor():
 
 
 @pytest.mark.parametrize(
+    "way, speed, acceleration, duration",
+    [
+        ((3, 0, 0), 10.0, 100.0, 1.875 * 3 / 10),  # that of a minimum-jerk motion
+        ((3, 0, 0), 10.0, 1.0, np.sqrt(3 * 10 / np.sqrt(3))),
+        ((0, 0, 3), 10.0, 100.0, 1.875 * 3 / 2.5),
+        ((0, 0, -3), 10.0, 100.0, 1.875 * 3 / 1.3),
+        ((0.01, 0, 0.01), 10.0, 100.0, 0.5),
+    ],
+)
+def test_a_straight_way_takes_what_its_tightest_limit_needs(way, speed, acceleration, duration):
+    start = np.array([[5.0, 0.0, 0.0]])
+    transition = plan(start, start + way, 0, speed, acceleration)
+    assert transition.durations == pytest.approx((duration,))
+
+
+def test_a_detour_below_the_floor_is_level():
+    """From above to below the leader, on whom it would come down if it went over the leader."""
+    transition = plan([[-2, 0, 2]], [[0, 0, -2]], floor=-2.0)
+    assert transition.method == "detours"
+    assert transition.detours[0, 0, 0] < 0.0 and not transition.detours[..., 1:].any()
+
+
+@pytest.mark.parametrize(
     "start, goal, words",
     [([[3, 0, 0]], [[3, 0, 0], [6, 0, 0]], ["2 slots do not fit 1 followers"])],
 )

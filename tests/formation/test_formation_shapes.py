@@ -47,6 +47,14 @@ def test_cuboid_of_eighteen_is_a_lattice_of_four_metres():
     assert as_set(slots("cuboid", 18)) == lattice - {(0, 0, 0)}
 
 
+@pytest.mark.parametrize(
+    "n, size", [(12, (2, 2, 3)), (25, (3, 3, 3)), (27, (3, 3, 3)), (64, (4, 4, 4))]
+)
+def test_a_cuboid_is_a_cube_where_the_vehicles_fill_one_to_the_last_row(n, size):
+    block = np.vstack([np.zeros((1, 3)), slots("cuboid", n)])
+    assert tuple(len(set(column)) for column in block.T) == size
+
+
 @pytest.mark.parametrize("n, columns", [(6, 2), (9, 3), (18, 3)])
 def test_origin_is_xtdrones_three_metre_grid(n, columns):
     grid = [(3.0 * (i % columns), 3.0 * (i // columns), 0.0) for i in range(1, n)]

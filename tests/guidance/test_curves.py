@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
-from xtdrone_guidance.curves import CURVES, PATHS, descriptions
+from xtdrone_guidance.curves import CURVES, PATHS, Laps, descriptions
 from xtdrone_guidance.paths import SplinePath
 from xtdrone_guidance.timed_path import TimedPath
 
@@ -22,6 +23,21 @@ def test_derivatives_are_those_of_the_position(name):
         before, here, after = curve(phase - step), curve(phase), curve(phase + step)
         assert (after.pos - before.pos) / (2 * step) == pytest.approx(here.first, abs=1e-6)
         assert (after.first - before.first) / (2 * step) == pytest.approx(here.second, abs=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_laps_begin_at_rest_and_end_after_whole_ones_at_full_rate(count):
+    """Laps of 8 s on a circle of radius 2 m; getting under way takes 1.5 s more."""
+    laps = Laps(CURVES["circle"][0], 8.0, count)
+    assert laps.duration == pytest.approx(8.0 * count + 1.5)
+    begin, end = laps.at(0.0), laps.at(laps.duration)
+    assert begin.vel == pytest.approx(np.zeros(3)) and begin.acc == pytest.approx(np.zeros(3))
+    assert end.pos == pytest.approx(begin.pos, abs=1e-9)
+    times = np.linspace(0.0, laps.duration, 4001)
+    speeds = np.array([np.linalg.norm(laps.at(t).vel) for t in times])
+    assert speeds[times >= laps.settled] == pytest.approx(2.0 * 2.0 * np.pi / 8.0)
+    gone = trapezoid(speeds, times)
+    assert gone == pytest.approx(count * 2.0 * np.pi * 2.0, rel=1e-6)
 
 
 def test_each_curve_is_described():

@@ -8,7 +8,7 @@ import pytest
 
 from xtdrone_core.errors import XtdroneError
 from xtdrone_guidance.fields import VectorField
-from xtdrone_guidance.paths import SplinePath, read_path, read_points
+from xtdrone_guidance.paths import SplinePath, reachable, read_path, read_points
 
 BEND = np.array([[0.0, 0.0, 0.0], [6.0, 2.0, 1.0], [10.0, -3.0, 0.0], [14.0, 0.0, 2.0]])
 
@@ -72,6 +72,19 @@ def test_the_speed_obeys_the_acceleration_in_bends_and_along_the_path():
     assert across.max() <= 3.0 * 1.01
     assert np.abs(along).max() <= 3.0 * 1.01
     assert speeds[0] == pytest.approx(speeds[-1])
+
+
+@pytest.mark.parametrize("place", [2, 5])
+def test_who_has_to_turn_with_all_of_the_acceleration_gains_no_speed_there(place):
+    """From 1 m/s with 2 m/s^2 over steps of 0.5 m, but for the one after a bend; then backwards."""
+    squares = 1.0 + 2.0 * (np.arange(9) - (np.arange(9) > place))
+    bend = np.zeros(9)
+    bend[place] = 2.0 / squares[place]
+    fastest = np.full(9, 100.0)
+    fastest[0] = 1.0
+    found = reachable(fastest, 0.5, 2.0, bend)
+    assert found**2 == pytest.approx(squares)
+    assert reachable(fastest[::-1], 0.5, 2.0, bend[::-1]) == pytest.approx(found[::-1])
 
 
 def test_the_field_leads_along_the_path_and_points_at_it_from_afar(circle):

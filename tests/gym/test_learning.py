@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from one_process import OneProcess  # noqa: E402
 from xtdrone_core.errors import XtdroneError  # noqa: E402
 from xtdrone_dynamics.compiled import njit  # noqa: E402
 from xtdrone_gym.errors import LearningError  # noqa: E402
-from xtdrone_gym.learning import sweep, training as trainings  # noqa: E402
+from xtdrone_gym.learning import curve, sweep, training as trainings  # noqa: E402
 from xtdrone_gym.learning.training import Plan, Training  # noqa: E402
 from xtdrone_gym.realism import FLIGHT  # noqa: E402
 from xtdrone_gym.tasks import position  # noqa: E402
@@ -163,6 +164,64 @@ def test_a_sweep_is_a_table_of_every_combination_and_seed(tmp_path, monkeypatch)
     ]
     assert all((tmp_path / trial.folder / "policy.onnx").exists() for trial in work)
     assert (tmp_path / "curve.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(("cores", "processes"), [({0, 1}, 2), (set(range(9)), 4)])
+def test_a_sweep_has_a_process_for_each_training_or_core_and_tells_each_end(
+    tmp_path, monkeypatch, capsys, cores, processes
+):
+    asked = []
+
+    class Runner(OneProcess):
+        def __init__(self, function, *limits):
+            super().__init__(lambda task: {"success": 0.5, "steps": 2_500_000, "seconds": 12.0})
+            asked.append(limits)
+
+    monkeypatch.setattr(sweep, "ProcessRunner", Runner)
+    monkeypatch.setattr(curve, "draw", lambda *_: None)
+    monkeypatch.setattr(sweep.os, "sched_getaffinity", {0: cores}.__getitem__)  # of this process
+    work = sweep.trials(Plan(task="Velocity-v0", seconds=30.0), ["mass=0.1,0.2"], 2)
+    assert sweep.run(work, tmp_path, None) == [0.5] * 4
+    assert asked == [(processes, 20.0 * 30.0 + 600.0)]
+    assert f"{work[1].folder}: 50.0% after 2.50 million steps, 12.0 s" in capsys.readouterr().out
+
+
+def test_one_of_several_trainings_has_one_thread_and_goes_on_from_its_checkpoint(
+    tmp_path, monkeypatch
+):
+    made = []
+
+    class Short:
+        learner = SimpleNamespace(steps=640, seconds=1.23456)
+
+        def __init__(self, plan, folder, resume):
+            made.append((plan.threads, folder, resume))
+
+        def run(self):
+            return 0.75
+
+    monkeypatch.setattr(trainings, "Training", Short)
+    task = str(tmp_path), Plan(task="Velocity-v0", seed=3, threads=4)
+    row = {"seed": 3, "success": 0.75, "steps": 640, "seconds": 1.235}
+    assert sweep.train(task) == row
+    (tmp_path / "checkpoint.zip").touch()
+    assert sweep.train(task) == row
+    assert made == [(1, tmp_path, False), (1, tmp_path, True)]
+
+
+def test_the_curve_has_an_evaluation_where_there_was_one(tmp_path, monkeypatch):
+    """Every second iteration, each of eight steps of four environments."""
+    monkeypatch.setattr(trainings, "EVALUATION_STEPS", 2 * 4 * 8)
+    monkeypatch.setattr(Training, "evaluate", lambda *_: 0.25)
+    monkeypatch.setattr(Training, "checkpoint", lambda *_: None)
+    monkeypatch.setattr(trainings, "draw", lambda *_: None)
+    plan = Plan(
+        task="Position-v0", environments=4, steps=4 * 4 * 8, threads=1, settings={"horizon": 8}
+    )
+    Training(plan, tmp_path).run()
+    rows = list(csv.DictReader(open(tmp_path / "curve.csv")))
+    assert [row["steps"] for row in rows] == ["32", "64", "96", "128"]
+    assert [row["evaluated"] for row in rows] == ["", "0.25", "", "0.25"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from xtdrone_planning.exploration.frontiers import (
     distances,
     frontiers,
     nearest,
+    reachable,
     seen_from,
     tour,
     viewpoints,
@@ -59,6 +60,35 @@ def test_frontiers_are_where_known_space_ends():
     outward = (patches.pos[:, :2] * patches.out).sum(axis=1)
     assert (outward > 0.8 * np.hypot(*patches.pos[:, :2].T)).all()
     assert not len(frontiers(field_of(two_rooms), LIMITS, BOUNDS[:, :] * 0.9).voxels)
+
+
+@pytest.mark.parametrize(
+    "unseen, out",
+    [
+        ([(1, 0)], (1.0, 0.0)),
+        ([(0, -1)], (0.0, -1.0)),
+        ([(-1, 0), (0, 1)], (-(0.5**0.5), 0.5**0.5)),
+        ([(1, 0), (-1, 0)], (0.0, 0.0)),
+    ],
+)
+def test_a_lone_free_voxel_is_a_frontier_towards_what_is_unseen_beside_it(unseen, out):
+    field = field_of(known_disc)
+    field.state[:], cell = OCCUPIED, np.array([30, 45, 7])
+    field.state[tuple(cell)] = FREE
+    for beside in unseen:
+        field.state[tuple(cell + [*beside, 0])] = UNSEEN
+    patches = frontiers(field, LIMITS, BOUNDS)
+    assert patches.pos == pytest.approx((cell + field.low + 0.5)[None] * 0.2)
+    assert patches.out == pytest.approx(np.array([out]))
+    assert patches.voxels.tolist() == [1]
+
+
+def test_places_in_the_open_are_all_in_the_window_and_as_far_as_a_king_goes():
+    places, ways = reachable(field_of(lambda x, y: np.full(x.shape, FREE)), START, LIMITS)
+    assert len(places) == 20 * 20 and abs(places[:, :2]).max() < 8.0
+    cells = np.round((places[:, :2] - 0.2) / 0.4)  # from that of the start
+    longer, shorter = abs(cells).max(axis=1), abs(cells).min(axis=1)
+    assert ways == pytest.approx(0.4 * (longer + (2**0.5 - 1) * shorter))
 
 
 START, VIEW, WORTH = np.array([0.0, 0.0, 1.4]), View(6.0, 0.5), 80

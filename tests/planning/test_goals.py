@@ -149,6 +149,7 @@ def test_goals_come_in_flight_and_it_tells_what_it_knows():
 def test_a_map_is_seen_from_above():
     voxels = VoxelMap((8.0, 8.0, 6.0), 0.5)
     voxels.cells[:4, :, 2:6] = -4  # x from 0 to 2 m, z from 1 to 3 m: free
+    voxels.cells[1, :, 2:6] = 0  # as likely occupied as not counts as free, as for a way
     voxels.cells[3, 5 % 16, 4] = 9
     known = from_above(voxels, 1.0, 3.0)
     cells = np.frombuffer(base64.b64decode(known["cells"]), np.uint8).reshape(known["shape"])

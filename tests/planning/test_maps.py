@@ -5,7 +5,13 @@ import pytest
 
 from xtdrone_core.runs import snapshot
 from xtdrone_planning.errors import PlanningError
-from xtdrone_planning.maps.distance_field import FREE, OCCUPIED, UNSEEN, DistanceField
+from xtdrone_planning.maps.distance_field import (
+    FREE,
+    OCCUPIED,
+    UNSEEN,
+    DistanceField,
+    clearance_and_gradient,
+)
 from xtdrone_planning.maps.voxel_kernels import UNKNOWN
 from xtdrone_planning.maps.voxel_map import VoxelMap
 
@@ -129,6 +135,37 @@ def test_a_place_has_a_distance_and_a_state():
     assert not field.is_known((4.0, 0.0, 1.5))
     assert not field.is_known((400.0, 0.0, 1.5))
     assert {FREE, UNSEEN, OCCUPIED} == set(np.unique(field.state))
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_the_distance_from_a_flat_wall_is_exact_everywhere_and_grows_away_from_it(axis, side):
+    voxels = VoxelMap((4.0, 4.0, 4.0), 0.2)
+    voxels.cells.fill(-4)
+    np.moveaxis(voxels.cells, axis, 0)[0] = 9  # from 0 to 0.2 m
+    field = DistanceField((3.6, 3.6, 3.6), 0.2, 1.4)
+    field.update(voxels, (0.0, 0.0, 0.0))
+    outward = side * np.eye(3)[axis]
+    for place in np.random.default_rng(2).uniform(-1.5, 1.5, (50, 3)):
+        gap = 0.1 + 1.1 * abs(place[axis]) / 1.5  # beyond the centres, within the reach
+        place[axis] = (0.2 if side > 0 else 0.0) + side * gap
+        found, *gradient = clearance_and_gradient(field.square, field.low, 0.2, *place)
+        assert field.distance(place) == found == pytest.approx(gap)
+        assert gradient == pytest.approx(outward)
+
+
+def test_the_gradient_of_the_distance_is_that_of_finite_differences():
+    rng = np.random.default_rng(4)
+    voxels = VoxelMap((4.0, 4.0, 4.0), 0.2)
+    voxels.cells[:] = np.where(rng.random(voxels.cells.shape) < 0.01, 9, -4)
+    field = DistanceField((3.6, 3.6, 3.6), 0.2, 1.4)
+    field.update(voxels, (0.0, 0.0, 0.0))
+    for number in rng.integers(-7, 7, (50, 3)):
+        place = (number + 0.5 + rng.uniform(0.1, 0.9, 3)) * 0.2  # between the same eight centres
+        _, *gradient = clearance_and_gradient(field.square, field.low, 0.2, *place)
+        steps = 1e-4 * np.eye(3)
+        slopes = [(field.distance(place + s) - field.distance(place - s)) / 2e-4 for s in steps]
+        assert gradient == pytest.approx(slopes, abs=1e-6)
 
 
 def test_a_map_survives_files_and_a_snapshot(tmp_path):

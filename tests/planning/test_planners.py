@@ -11,7 +11,7 @@ from xtdrone_planning.maps.voxel_map import VoxelMap
 from xtdrone_planning.planners import guard
 from xtdrone_planning.planners.local import LocalPlanner
 from xtdrone_planning.planners.planner import STEP_S, Limits, Situation, Trajectory
-from xtdrone_planning.planners.search import BORDER, CLOSED, REACHED, Search
+from xtdrone_planning.planners.search import BORDER, CLOSED, REACHED, Search, is_open
 
 LIMITS = Limits(4.0, 5.0, 0.4, 0.9, 0.8, 3.2)
 SIZE, RESOLUTION = (16.0, 16.0, 4.0), 0.2
@@ -88,6 +88,32 @@ def test_a_way_ends_at_the_horizon_or_where_all_is_shut():
     assert Search().find(shut.field, HERE, shut.goal, LIMITS, 6.0).end == CLOSED
 
 
+@pytest.mark.parametrize("middle, crosses", [(2.5, 2.5), (5.5, 0.0)])
+def test_the_wider_of_two_gaps_is_taken_if_it_is_not_far_off(middle, crosses):
+    def wall(x, y, z):
+        return (abs(x - 3.0) < 0.2) & ~((abs(y) < 0.7) | (abs(y - middle) < 1.3))
+
+    of = situation(wall, (6.0, 0.0, 2.0))
+    path = Search().find(of.field, HERE, of.goal, LIMITS, 20.0).path
+    assert np.interp(3.0, path[:, 0], path[:, 1]) == pytest.approx(crosses, abs=0.7)
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("thin", [False, True])
+def test_a_straight_way_is_open_unless_something_is_on_it(axis, backwards, thin):
+    """Half-way along a way from x and y = 0, or from z = 1 m, there is one layer of voxels."""
+    begin = np.array([0.0, 0.0, 1.0])
+    end = begin + 2.0 * np.eye(3)[axis]
+
+    def layer(x, y, z):
+        return thin & (abs((x, y, z)[axis] - (begin + end)[axis] / 2 - 0.1) < 0.05)
+
+    field = situation(layer, (6.0, 0.0, 2.0)).field
+    way = np.array([end, begin, end] if backwards else [begin, end, begin])
+    assert is_open(field.square, field.low, field.resolution, way[0], way[1], 0.05) != thin
+
+
 @pytest.mark.parametrize("speed", [0.0, 2.0, 4.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_trajectory_begins_as_the_vehicle_flies_and_keeps_clear_and_within_limits(seed, speed):
@@ -135,6 +161,21 @@ def test_a_trajectory_makes_way_for_another_vehicle():
     of = situation(nothing, (6.0, 0.0, 2.0), others=(still,))
     pos = LocalPlanner().plan(of).trajectory.pos
     assert np.linalg.norm(pos - still.pos, axis=1).min() > 1.2
+
+
+@pytest.mark.parametrize(
+    "walker", [(3.0, 0.1, 0.0, 0.0), (3.0, -2.0, 0.0, 1.2), (4.5, 0.1, -0.8, 0.0)]
+)
+@pytest.mark.parametrize("along", ["x", "y"])
+def test_a_trajectory_makes_way_for_who_stands_or_walks(walker, along):
+    """The same with x and y exchanged."""
+    swap = [0, 1, 2] if along == "x" else [1, 0, 2]
+    of = situation(nothing, np.array((6.0, 0.0, 2.0))[swap])
+    walker = np.array(walker).reshape(2, 2)[:, swap[:2]]
+    of = dataclasses.replace(of, moving=walker.reshape(1, 4))
+    pos = LocalPlanner().plan(of).trajectory.pos
+    then = walker[0] + walker[1] * STEP_S * np.arange(len(pos))[:, None]
+    assert np.linalg.norm(pos[:, :2] - then, axis=1).min() > LIMITS.radius + guard.BODY
 
 
 def test_no_way_has_a_reason():

@@ -15,6 +15,7 @@ from sensor_models import (
     SensorError,
     SensorSuite,
 )
+from sensor_models.blocks import numbers, refuse_misspelt
 from sensor_models.parameters import presets
 from xtdrone_core import FleetState, SensorBlock
 from xtdrone_dynamics.constants import GRAVITY
@@ -61,6 +62,34 @@ def block(kind, pos=(0.0, 0.0, 0.0), **tags):
 
 def exact_block(kind, pos=(0.0, 0.0, 0.0), **tags):
     return block(kind, pos, **{**EXACT[kind], **tags})
+
+
+@pytest.mark.parametrize(
+    "tags, said",
+    [
+        ({"noise": {"stdev": 0.1}}, "stdev.*stddev"),
+        ({"noise": {"stddev": 0.1}, "updaterate": 3}, "updaterate.*update_rate"),
+        ({"pressets": "m8n"}, "pressets.*preset"),
+        (
+            {"noise": {"stddev": 0.1, "colour": "pink"}, "shape": {"stdev": 1}, "preset": "m8n"},
+            None,
+        ),
+    ],
+)
+def test_a_tag_that_resembles_a_known_one_of_its_element_is_misspelt(tags, said):
+    known = [("noise", "stddev"), ("noise", "mean"), ("update_rate",)]
+    if said is None:
+        refuse_misspelt(block("gps"), tags, known, ("preset",))
+        return
+    with pytest.raises(SensorError, match=said):
+        refuse_misspelt(block("gps"), tags, known, ("preset",))
+
+
+@pytest.mark.parametrize("count, wanted", [(1, "a number"), (3, "3 numbers")])
+def test_numbers_that_are_none_are_refused_with_how_many_are_wanted(count, wanted):
+    assert numbers(block("gps"), "offset", "1 2 3 4", count) == (1.0, 2.0, 3.0)[:count]
+    with pytest.raises(SensorError, match=f"<offset> of gps 'my_gps' is 'x': give {wanted}$"):
+        numbers(block("gps"), "offset", "x", count)
 
 
 def usual(preset="rtk"):

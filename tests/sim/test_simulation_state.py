@@ -258,3 +258,34 @@ def test_resets_are_events_of_the_run(tmp_path):
     simulation.close()
     (event,) = map(json.loads, (tmp_path / "events.jsonl").read_text().splitlines())
     assert event == {"t_us": 40_000, "event": "reset", "vehicles": ["iris_1"]}
+
+
+class Asked:
+    """Requests of a control socket that resume a paused simulation the third time they are due."""
+
+    def __init__(self, simulation):
+        self.simulation, self.idled, self.ticks = simulation, [], []
+
+    def idle(self):
+        self.idled.append(self.simulation.t_us)
+        if len(self.idled) == 3:
+            self.simulation.pacer.resume()
+
+    def tick(self):
+        self.ticks.append(self.simulation.t_us)
+
+    def close(self):
+        pass
+
+
+def test_a_paused_run_waits_for_requests_where_there_can_be_any():
+    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False)
+    try:
+        simulation.pacer.pause()
+        simulation.run(until_us=20_000)  # nobody could resume it
+        simulation.requests = asked = Asked(simulation)
+        simulation.pacer.pause(2)
+        simulation.run(until_us=60_000)
+        assert asked.idled == [28_000] * 3 and asked.ticks == [40_000, 60_000]
+    finally:
+        simulation.close()

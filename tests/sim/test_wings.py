@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import jointed
 from xtdrone_core import FleetModel, FleetState
@@ -95,6 +96,29 @@ def test_the_glide_ratio_is_that_of_lift_and_drag(tmp_path):
     assert -gone[0] / gone[2] == pytest.approx(lift / drag, rel=2e-3)
     np.testing.assert_allclose(np.linalg.norm(rows[:, 7:10], axis=1), speed, rtol=2e-3)
     assert abs(rows[:, 1]).max() < 1e-6  # straight ahead
+
+
+@pytest.mark.parametrize("name", ["glider", "phi_tailsitter"])
+def test_the_forces_of_wings_turn_with_the_vehicle_its_motion_and_the_wind(tmp_path, name):
+    """Of whole wings and of half wings behind rotors."""
+    vehicle = glider(tmp_path) if name == "glider" else load_vehicle(name)
+
+    def wrench(turn):
+        """Of a vehicle that is turned with its velocity, its angular velocity and the wind."""
+        stage = ActuatorStage(FleetModel.of([vehicle]))
+        state = FleetState.zeros(1, len(vehicle.actuators))
+        state.pos[0, 2] = state.body_pos[0, 0, 2] = 1000.0
+        state.body_quat[0, 0] = state.quat[0] = turn.as_quat()
+        state.body_vel[0, 0] = state.vel[0] = turn.apply((12.0, 2.0, -1.0))
+        state.body_ang_vel[0, 0] = state.ang_vel[0] = 0.3, -0.2, 0.1  # in the frame of the body
+        stage.wind[0] = turn.apply((-3.0, 1.0, 0.5))
+        commands = np.full((1, len(vehicle.actuators)), 0.4)
+        return turn.inv().apply(stage.step(commands, state, STEP_US)[0, 0].reshape(2, 3))
+
+    level = wrench(Rotation.identity())
+    assert (abs(level[0]) > 0.05).all()
+    for turn in Rotation.random(3, random_state=1):
+        np.testing.assert_allclose(wrench(turn), level, atol=1e-9)
 
 
 def test_stall_and_level_flight_are_those_of_the_lift_slope(tmp_path):

@@ -1,5 +1,6 @@
 """Datasets and trajectories: read back as written, by our readers and by others, after a kill."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -96,6 +97,24 @@ def test_opencv_and_kalibr_calibration(tmp_path):
     # A point one metre ahead of the IMU lies on the optical axis' side of the left camera.
     seen = np.array(chain["cam0"]["T_cam_imu"]) @ [1.0, 0.0, 0.0, 1.0]
     assert np.allclose(seen[:3], [0.06, 0.08, 1.0 - 0.14])
+
+
+def test_the_distortion_of_ros_is_that_of_its_model():
+    """plumb_bob has a third radial coefficient, which a lens here has not."""
+    left = calibration().left
+    assert (
+        left.ros_distortion == [*left.distortion, 0.0] and left.ros_distortion_model == "plumb_bob"
+    )
+    fisheye = dataclasses.replace(left, distortion_model="equidistant")
+    assert fisheye.ros_distortion == [*left.distortion]
+
+
+def test_a_calibration_lists_what_a_sensor_is_before_its_numbers(tmp_path):
+    writer, _, _ = record(tmp_path)
+    writer.close()
+    assert (
+        (tmp_path / "mav0" / "cam0" / "sensor.yaml").read_text().startswith("sensor_type: camera\n")
+    )
 
 
 def test_readable_after_a_kill(tmp_path):

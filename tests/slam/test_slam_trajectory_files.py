@@ -106,6 +106,7 @@ ROW = "1600000000.1 0.3 0.05 1 0 0 0 1"
         ("t x y z qx qy qz qw\n" + ROW, "no row of numbers, a header begins with #"),
         (f"{ROW}\n{ROW} 1\n", "row 2 .* has 9 numbers, and the rows before it have 8"),
         ("1 2 3 4 0 0 0 0\n", "has no unit quaternion"),
+        ("1 2 3 4 2e12 0 0 0\n", "has no unit quaternion"),
         ("1 2 3 nan 0 0 0 1\n", "not finite"),
         ("1 2 3 1e12 0 0 0 1\n", "is beyond 1e[+]09 m"),
         (kitti(poses(3)).replace("0.9", "3.9"), "no times"),

@@ -90,6 +90,51 @@ def test_wind_that_it_cannot_fly_against_is_met_by_its_nose(params):
     assert air[0] > 0.0
 
 
+@pytest.mark.parametrize(
+    "bearing, wind, air",
+    [
+        ((1.0, 0.0), (15.0, -20.0), (0.0, 20.0)),
+        ((1.0, 0.0), (15.0, 20.0), (0.0, -20.0)),
+        ((0.0, 1.0), (20.0, 15.0), (-20.0, 0.0)),
+        ((0.6, -0.8), (-15.0, 20.0), (12.0, -16.0)),
+    ],
+)
+def test_wind_as_strong_as_it_can_be_met_is_met_across_the_bearing(params, bearing, wind, air):
+    """Wind of 25 m/s whose part across is all of the airspeed; the last blows from ahead."""
+    found = npfg.reference_air_velocity(params, wind, bearing, 5.0, SPEED, 20.0)
+    assert found == pytest.approx(air, abs=1e-9)
+
+
+def test_the_track_error_is_the_distance_to_the_right_of_an_oblique_path(wing, params):
+    closest, tangent, right = np.array((10.0, 20.0)), np.array((0.6, 0.8)), np.array((-0.8, 0.6))
+    pos = closest + 5.0 * tangent + 3.0 * right
+    guide(wing, params, tuple(pos), closest=tuple(closest), tangent=tuple(tangent))
+    assert wing.track_error == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    "vector, expected", [((0.03, -0.04), (0.6, -0.8)), ((3.0, 4.0), (0.6, 0.8)), (STILL, STILL)]
+)
+def test_a_unit_vector_has_the_direction_and_none_for_zero(vector, expected):
+    assert npfg.unit(vector) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "speed, heading, std, expected",
+    [
+        (SPEED, 0.0, 0.1, 1.0),
+        (2.5, 0.0, 1.0, 0.5),
+        (1.5, 0.0, 1.0, 0.0),
+        (SPEED, math.acos(0.045), 0.1, 0.5),
+        (SPEED, 2.0, 0.1, 0.0),
+    ],
+)
+def test_guidance_is_trusted_with_speed_beyond_its_error_and_a_course_ahead(
+    speed, heading, std, expected
+):
+    assert npfg.certainty((speed, 0.0), heading, std) == pytest.approx(expected)
+
+
 def test_it_converges_to_the_path_in_cross_wind(wing, params):
     """A point mass that takes on its bank angle with NPFG_ROLL_TC."""
     pos, heading, roll, wind, dt = np.array([0.0, 60.0]), 0.5, 0.0, np.array([0.0, 5.0]), 0.02
@@ -181,6 +226,37 @@ def test_underspeed_gets_all_throttle_and_the_nose_down(wing, params):
     assert wing.tecs_throttle == pytest.approx(params.FW_THR_MAX) and wing.tecs_pitch < 0.0
     fly(wing, params, demand(params, guards=False), 0.1, airspeed=4.0)
     assert wing.underspeed == 0.0
+
+
+@pytest.mark.parametrize(
+    "slowest, airspeed, expected",
+    [(10.0, 5.5, 1.0), (10.0, 6.625, 0.5), (10.0, 7.75, 0.0), (4.0, 0.875, 0.5), (4.0, 1.75, 0.0)],
+)
+def test_underspeed_grows_between_one_and_two_margins_below_the_minimum(
+    wing, params, slowest, airspeed, expected
+):
+    """A margin is 0.15 of the trim airspeed, 2.25 m/s; underspeed is full at zero at the latest."""
+    wing.airspeed = airspeed
+    tecs.control(wing, params, demand(params)._replace(airspeed_min=slowest), 0, 50.0, 0.0, 0.02)
+    assert wing.underspeed == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "weight, of_height, of_speed",
+    [(0.0, 1.0, 0.0), (0.5, 1.0, 0.5), (1.5, 0.5, 1.0), (2.0, 0.0, 1.0)],
+)
+def test_the_speed_weight_divides_the_pitch_between_height_and_airspeed(
+    wing, params, weight, of_height, of_speed
+):
+    def pitch(speed_weight, climb, airspeed):
+        params.FW_T_SPDWEIGHT, wing.airspeed, wing.tecs_t = speed_weight, SPEED, -(1 << 40)
+        demanded = demand(params, airspeed=airspeed, guards=False)
+        tecs.control(wing, params, demanded, 0, 50.0, climb, 0.02)
+        return wing.tecs_pitch
+
+    for share, motion in ((of_height, (1.0, SPEED)), (of_speed, (0.0, SPEED + 1.0))):
+        assert abs(pitch(1.0, *motion)) > 0.001
+        assert pitch(weight, *motion) == pytest.approx(share * pitch(1.0, *motion), abs=1e-9)
 
 
 @pytest.mark.parametrize(

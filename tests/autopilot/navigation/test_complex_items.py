@@ -218,6 +218,11 @@ def test_places_apart_from_the_parameters_are_read(read):
     assert local(item)[0] == pytest.approx(30, abs=0.02) and item.z == 10.0
 
 
+def test_parameters_in_a_list_come_before_those_that_are_named(read):
+    (item,) = read({**plan_data.item(16, 30, 0, 10), "param1": 7.0, "param2": 7.0})
+    assert item.params[:2] == (0.0, 0.0) and item.z == 10.0
+
+
 def test_waypoints_of_a_scan_are_apart(read):
     places = [local(item) for item in read(structure()) if item.command == 16]
     assert all(a != b for a, b in itertools.pairwise(places[1:6]))

@@ -129,6 +129,23 @@ def test_jumps_count_from_one_in_the_file_and_surveys_are_unfolded(tmp_path):
     assert not mission[0].has_place and math.isnan(mission[1].params[3])
 
 
+@pytest.mark.parametrize(
+    "value, kept", [(12.9, 12), (2**31 - 1, 2**31 - 1), (1 - 2**31, 1 - 2**31), (2**31, 0)]
+)
+def test_numbers_in_the_place_of_a_place_are_whole_ones_of_32_bits_or_0(tmp_path, value, kept):
+    plan = plan_file.load(
+        write(tmp_path, [simple(177, [1, 3, 0, 0, value, -value, 0], 1, frame=2)])
+    )
+    (item,) = plan.items[MISSION]
+    assert (item.x, item.y) == (kept, -kept)
+
+
+def test_a_plan_is_laid_out_as_qgroundcontrol_s(tmp_path):
+    plan_file.save(tmp_path / "a.plan", plan_file.load(PLANS / "square.plan"))
+    text = (tmp_path / "a.plan").read_text()
+    assert text.startswith('{\n    "fileType": "Plan",\n') and text.endswith("\n}\n")
+
+
 def test_fence_and_rally_points_are_read():
     items = plan_file.load(PLANS / "survey.plan").items
     assert [item.command for item in items[FENCE]] == [5001] * 4 + [5004]
