@@ -58,6 +58,7 @@ demo chase xtdrone fly chase --vehicles 'iris@6,0; typhoon_h480' --speed 0 --nam
 demo load xtdrone fly load --loads "iris_0 0.5 1.5" --gps rtk --speed 0 --name demo_load
 demo load_bar xtdrone fly load --vehicles 'iris@0,-1; iris@0,1' --loads 'iris_0+iris_1 0.8 1.5 2.0' --world gap --gps rtk --speed 0 \
     --set way=16 --set speed=2 --name demo_load_bar
+demo pick xtdrone fly pick --vehicle quadrotor_gripper --models 'parcel@3,0; goal_marker@3,3' --speed 0 --name demo_pick
 demo challenge xtdrone challenge run inspection --seeds 1
 demo challenge_by_mavlink xtdrone challenge run delivery_in_wind --team mavlink:examples/challenge_deliver.py --seeds 1
 if command -v roslaunch >/dev/null; then

@@ -202,7 +202,7 @@ class Maker:
         return ""
 
     def _with_runs(self, command: str) -> str:
-        for name in re.findall(r"@(\w+)", command):
+        for name in re.findall(r"@([a-z]\w*)", command):
             folder = self._folder / name
             if not folder.exists():
                 error = self._run(self._with_runs(self._runs[name]), name)

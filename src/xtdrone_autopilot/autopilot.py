@@ -59,6 +59,7 @@ from .mavlink.streams import Reported, Streams
 from .mavlink.transitions import Transitions
 from .modes.flight_mode import ModeParts, flight_modes, laws
 from .modes.follow_target import FollowTarget
+from .navigation.grippers import GripperOrders
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
@@ -357,6 +358,7 @@ class EmbeddedAutopilot(
         self.offboard = Offboard(
             status, self.commander.take_requests, not_allocated(fleet), clock, outbox
         )
+        self._grippers = GripperOrders(fleet, self.offboard)
         self.balance = Balance(fleet, self.offboard.own)
         self.failures = Failures(fleet.rotor_mask)
         self.actuator_test = ActuatorTest((fleet.n, fleet.rotor_mask.shape[1]))
@@ -379,6 +381,7 @@ class EmbeddedAutopilot(
             scenario.ports,
         )
         autopilot.readings.sensors = context.sensors
+        autopilot.balance.on &= scenario.settings(EmbeddedOptions).arm_feedforward
         try:
             if scenario.origin == "own":
                 autopilot.local_origins.begin_at([spec.pos for spec in scenario.vehicles])
@@ -491,7 +494,13 @@ class EmbeddedAutopilot(
         downloads = LogDownload(self.log, outbox, links)
         presence = Presence(self.status, self.parameters, self.failures, clock, outbox, links)
         devices = DeviceCommands(
-            self.status, self.parameters, self.actuator_test, self.offboard, self._rotor_mask, clock
+            self.status,
+            self.parameters,
+            self.actuator_test,
+            self.offboard,
+            self._grippers,
+            self._rotor_mask,
+            clock,
         )
         commands = Commands(
             self.status,
@@ -693,6 +702,14 @@ class EmbeddedAutopilot(
     def turns_camera(self, i: int) -> bool:
         """Whether vehicle i has a mount that turns its camera; see AimsCameras."""
         return self.mount.turns(i)
+
+    def command_gripper(self, i: int, gripper: int, grab: bool) -> None:
+        """Closes or opens a gripper of vehicle i; see CommandsGrippers.
+
+        Raises:
+            AutopilotError: It has no such gripper.
+        """
+        self._grippers.command(i, gripper, grab)
 
     def aim_camera(self, i: int, position: np.ndarray | None) -> None:
         """Makes the camera mount of vehicle i look at a place; see AimsCameras."""

@@ -179,6 +179,21 @@ class Slinger(Protocol):
 
 
 @runtime_checkable
+class Gripping(Protocol):
+    """An engine with grippers, which hold inserted models."""
+
+    def grip(self, vehicle: int, gripper: int, closed: bool) -> None:
+        """Closes or opens a gripper, the number of a vehicle's.
+
+        A closed one holds the first inserted model that its link touches, until it is opened or
+        is pulled off with more than its force; then it holds nothing until it is opened.
+        """
+
+    def held(self, vehicle: int, gripper: int) -> str:
+        """Returns the name of the model that a gripper holds; empty for none."""
+
+
+@runtime_checkable
 class Regroupable(Protocol):
     """An engine or autopilot that continues a flight with more or fewer vehicles."""
 
@@ -291,6 +306,23 @@ class AimsCameras(Protocol):
         Args:
             i: The vehicle.
             position: (3,) world [m]; None for straight ahead.
+        """
+
+
+@runtime_checkable
+class CommandsGrippers(Protocol):
+    """An autopilot that takes orders to grippers beside its set-points."""
+
+    def command_gripper(self, i: int, gripper: int, grab: bool) -> None:
+        """Closes or opens a gripper of vehicle i while it is armed, as MAV_CMD_DO_GRIPPER does.
+
+        Args:
+            i: The vehicle.
+            gripper: Its number, from 0, in the order of the channels.
+            grab: Whether it closes.
+
+        Raises:
+            XtdroneError: The vehicle has no such gripper.
         """
 
 

@@ -17,7 +17,7 @@ Real = type[np.float64] | type[np.float32]
 
 NO_ACTUATOR = 0  # kind of a padding record
 ACTUATOR_KINDS = {kind: number for number, kind in enumerate(KINDS, start=1)}
-ROTOR, SERVO, SURFACE, WHEEL, PROPELLER = ACTUATOR_KINDS.values()
+ROTOR, SERVO, SURFACE, WHEEL, PROPELLER, GRIPPER = ACTUATOR_KINDS.values()
 
 
 def vehicle_dtype(real: Real = np.float64) -> np.dtype:
@@ -340,6 +340,7 @@ def _fill_effects(record: np.void, vehicle: Vehicle) -> None:
 
 __all__ = [
     "ACTUATOR_KINDS",
+    "GRIPPER",
     "NO_ACTUATOR",
     "PROPELLER",
     "ROTOR",

@@ -119,6 +119,10 @@ class FlightAgent(BaseAgent):
         """Sets pos, vel and acc of `out` (all NaN on entry); returns True to end the flight."""
         raise NotImplementedError
 
+    def command_actuators(self, count: int) -> None:
+        """Makes the set-points have commands for so many actuators; called before the flight."""
+        self._out = SetPoints.empty(self.n, count)
+
     def event(self, t_us: int, name: str, **values: Any) -> None:  # values of JSON
         """Reports an event through on_event()."""
         self._on_event(t_us, name, **values)

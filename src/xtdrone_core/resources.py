@@ -151,6 +151,22 @@ def vehicle_sdf(name: str | os.PathLike[str]) -> Path:
     return _find("vehicle", name, root() / "models" / name, vehicle_names)
 
 
+def world_model_sdf(name: str | os.PathLike[str]) -> Path:
+    """The SDF file of a model of a world: a name from models/, or a path as of vehicle_sdf().
+
+    Raises:
+        ScenarioError: No such model.
+    """
+    name = os.fspath(name)
+    return _find("model", name, root() / "models" / name, world_model_names)
+
+
+def world_model_names() -> list[str]:
+    """Names of the models in models/ that are no vehicles."""
+    folders = (path for path in (root() / "models").iterdir() if is_model_folder(path))
+    return sorted(folder.name for folder in folders if not _is_vehicle(folder))
+
+
 def world_sdf(name: str | os.PathLike[str]) -> Path:
     """The SDF file of a world: a name from worlds/, or a path to an SDF file.
 

@@ -142,8 +142,21 @@ class Propeller(Actuator):
     max_rot_velocity: float  # [rad/s]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Gripper(Actuator):
+    """A magnet or suction cup: holds what its link touches while its target is above CLOSED."""
+
+    kind = "gripper"
+    lower: float = -1.0
+    pos: Vector  # of its link in the frame of its body [m]
+    link: str  # full name of that, whose collisions hold
+    max_force: float  # pull at which it loses what it holds [N]
+
+
+CLOSED = 0.5  # target of a gripper above which it is closed
+
 # In records a kind is its index here, from 1; others follow, see FleetModel.kinds.
-KINDS: tuple[type[Actuator], ...] = (Rotor, Servo, Surface, Wheel, Propeller)
+KINDS: tuple[type[Actuator], ...] = (Rotor, Servo, Surface, Wheel, Propeller, Gripper)
 
 
 @dataclass(frozen=True)
@@ -294,3 +307,8 @@ class Vehicle:
     def rotors(self) -> tuple[Rotor, ...]:
         """Its rotors, the first of its actuators."""
         return tuple(actuator for actuator in self.actuators if isinstance(actuator, Rotor))
+
+    @property
+    def grippers(self) -> tuple[Gripper, ...]:
+        """Its grippers, in the order of their channels."""
+        return tuple(actuator for actuator in self.actuators if isinstance(actuator, Gripper))

@@ -90,6 +90,11 @@ class Entities:
         out[:, 10:] = rotate_array(quat, rate)
         return out
 
+    def states(self, names: Sequence[str]) -> dict[str, np.ndarray]:
+        """States (13,) of the models of these names that are there, relative to the world."""
+        there = {name: self.models[name] for name in names if name in self.models}
+        return dict(zip(there, self.table(there.values())))
+
     def relative(self, part: Frame, frame: str) -> np.ndarray:
         """State (13,) of a model or link relative to another one, which is named.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 from sensor_models import SensorSuite
 from sensor_models.changes import changed, parse_changes
@@ -18,6 +19,7 @@ from xtdrone_core.contracts import (
     AutopilotContext,
     Engine,
     ExternalPose,
+    Gripping,
     Logging,
     Observer,
     RangeCaster,
@@ -33,6 +35,8 @@ from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.scenario.loads import SlungLoad, parse_loads
+from xtdrone_core.scenario.models import parse_models
+from xtdrone_dynamics import quaternion
 
 from .entities import Entities
 from .errors import EngineError
@@ -40,8 +44,10 @@ from .fleet.mixed import MixedAutopilot, is_regroupable
 from .fleet.sub_fleet import TextRouter, autopilot_of
 from .observers.crashes import Crash, CrashMonitor
 from .observers.figures import FlightFigures
+from .observers.grippers import GripWatch
 from .observers.laps import LapTimer
 from .observers.loads import LoadRecorder
+from .observers.models import ModelRecorder
 from .observers.pose_feed import MotionCapture, TruthPose
 from .observers.recording import WARNING, Console
 from .plant.plant import Plant
@@ -49,7 +55,7 @@ from .rendering.realistic.conditions import conditions_of
 from .rendering.realistic.scene import RealisticScene
 from .rendering.scene import Beams
 from .rendering.sensors import RenderedSensors
-from .vehicles.pose import sensors_at_zero
+from .vehicles.pose import Pose, sensors_at_zero
 from .vehicles.sdf import load_vehicle
 from .world import World, wrong_ground
 from .world.loads import load_models, own_loads
@@ -189,7 +195,15 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
             _log.warning("warning: %s", remark)
             console.remarks.append(remark)
             on_text(None, WARNING, remark)
-        for reason in dict.fromkeys(wrong_ground(world, model) for model in models):
+        wrong = [wrong_ground(world, model) for model in models]
+        if not isinstance(engine, Gripping):
+            wrong += [
+                f"the gripper of {model.type} does nothing: engine '{scenario.engine}' has no "
+                "grippers, use engine embedded"
+                for model in models
+                if model.grippers
+            ]
+        for reason in dict.fromkeys(wrong):
             if reason:
                 _log.warning("warning: %s", reason)
                 on_text(None, WARNING, reason)
@@ -229,12 +243,25 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
         monitor = CrashMonitor(names, fleet, engine, on_collision, on_crash)
         figures = FlightFigures(names, monitor, autopilot)
         entities = Entities(world, scenario.vehicles, models, engine, plant.pushes)
+        for name in _insert(entities, scenario) if before is None else ():
+            for remark in entities.inserted[-1].remarks:
+                console.remarks.append(f"{name}: {remark}")
+                on_text(None, WARNING, f"{name}: {remark}")
         race = _lap_timer(scenario, setup.on_event)
-        recorder = (
-            LoadRecorder(setup.folder, setup.log_gaps, loads, entities.inserted_states)
-            if setup.folder is not None and loads
-            else None
-        )
+        recorders: list[Observer] = []
+        if setup.folder is not None and loads:
+            recorders.append(
+                LoadRecorder(setup.folder, setup.log_gaps, loads, entities.inserted_states)
+            )
+        if setup.folder is not None and scenario.models:
+            names_of_models = [model.name for model in parse_models(scenario.models)]
+            recorders.append(
+                ModelRecorder(
+                    setup.folder, setup.log_gaps, partial(entities.states, names_of_models)
+                )
+            )
+        if isinstance(engine, Gripping) and any(model.grippers for model in models):
+            recorders.append(GripWatch(engine, scenario.vehicles, models, setup.on_event))
         parts = Parts(
             fleet,
             engine,
@@ -249,7 +276,7 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
             figures,
             entities,
             race,
-            tuple(_observers(scenario, monitor, figures, autopilot, race, recorder)),
+            tuple(_observers(scenario, monitor, figures, autopilot, race, recorders)),
         )
         if before is not None and rows is not None:
             parts.regroup(before, rows)
@@ -282,6 +309,15 @@ def _sling(
     hung, cables = load_models(loads, scenario.vehicles)
     own, own_cables = own_loads(scenario.vehicles, models)
     slinger.sling(hung + own, cables + own_cables)
+
+
+def _insert(entities: Entities, scenario: Scenario) -> Iterable[str]:
+    """Puts the models of a scenario into the world, and yields the name of each then."""
+    for model in parse_models(scenario.models):
+        sdf = f'<sdf version="1.7"><include><uri>{escape(str(model.sdf))}</uri></include></sdf>'
+        turn = quaternion.from_euler(0.0, 0.0, model.yaw)
+        entities.insert(sdf, model.name, Pose(model.pos, tuple(turn)))
+        yield model.name
 
 
 def build_sensors(
@@ -379,12 +415,11 @@ def _observers(
     figures: FlightFigures,
     autopilot: Autopilot,
     race: LapTimer | None,
-    loads: LoadRecorder | None,
+    recorders: Sequence[Observer],
 ) -> Iterable[Observer]:
     """The parts that see each step, in this order."""
     yield from (monitor, figures)
-    if loads is not None:
-        yield loads
+    yield from recorders
     if scenario.pose_source != "sensors":
         taking = required(
             autopilot,

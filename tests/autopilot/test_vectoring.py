@@ -229,3 +229,21 @@ def test_do_set_actuator_turns_the_servos_that_steer_nothing(vehicle, moved):
         assert f.autopilot.commands[0][moved].tolist() == [0.5, -0.25][: len(moved)]
     finally:
         f.simulation.close()
+
+
+@pytest.mark.parametrize("fed", [True, False])
+def test_the_torque_of_a_moved_arm_is_fed_forward_if_that_is_wanted(fed):
+    f = Flight("quadrotor_arm", arm_feedforward=fed)
+    try:
+        status, commands = f.autopilot.status, f.autopilot.commands.copy()
+        status["armed"], status["sp_thrust"] = True, f.simulation.fleet.vehicle["mass"] * GRAVITY
+        commands[0, 4:6] = 0.8, -0.8
+        for _ in range(500):
+            status["sp_torque"] = 0.0
+            f.autopilot.balance.step(status, commands, 0.004)
+        # 0.2 kg of arm move by some cm along x.
+        pitch = status["sp_torque"][0, 1]
+        assert (0.02 < abs(pitch) < 0.3) if fed else pitch == 0.0
+        assert status["sp_torque"][0, 0] == 0.0
+    finally:
+        f.simulation.close()

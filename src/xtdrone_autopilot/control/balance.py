@@ -89,7 +89,11 @@ def _balance(
 
 
 class Balance(Memory):
-    """Compensation of the arms of a fleet."""
+    """Compensation of the arms of a fleet.
+
+    Attributes:
+        on: Whether it compensates.
+    """
 
     MEMORY = ("_position",)
 
@@ -98,7 +102,7 @@ class Balance(Memory):
         self._fleet = fleet
         self._moving = own & (fleet.actuator["kind"] == SERVO)
         self._carries = self._moving.any(axis=1)
-        self._any = bool(self._carries.any())
+        self.on = bool(self._carries.any())
         self._position = np.zeros(own.shape)
         self.remember_start()
 
@@ -111,7 +115,7 @@ class Balance(Memory):
             dt: Length of the step [s].
         """
         fleet = self._fleet
-        if self._any:
+        if self.on:
             _balance(
                 status,
                 fleet.vehicle,

@@ -219,6 +219,10 @@ class Offboard(Memory):
             if math.isfinite(value):
                 self.actuators[i, k] = value
 
+    def set_actuator(self, i: int, k: int, value: float) -> None:
+        """Commands actuator k of vehicle i, one of those that no loop allocates."""
+        self.actuators[i, k] = value
+
     def _actuators_of(self, set_points: SetPoints) -> np.ndarray:
         if set_points.actuators.shape[1] == 0:
             return self._no_actuators

@@ -21,6 +21,7 @@ from . import declared as declarations
 from .declared import DeclaredOptions, Settings
 from .disturbances import parse_disturbances
 from .loads import parse_loads
+from .models import parse_models
 from .options import Option, check_address, checked, number, option, options_of
 from .vehicles import (
     FLEET,
@@ -122,6 +123,13 @@ class Scenario(metaclass=_TakesDeclared):
         "",
         "loads on cables: 'iris_0 0.5 1.5' hangs 0.5 kg on 1.5 m below a vehicle, "
         "'iris_0+iris_1 0.8 1.5 2.0' a bar of 2 m below two; separated by ';'",
+        metavar="LIST",
+        unset="none",
+    )
+    models: str = option(
+        "",
+        "models put into the world: 'parcel@3,0; NAME=MODEL@X,Y,Z,YAW', names from models/ or "
+        "SDF files",
         metavar="LIST",
         unset="none",
     )
@@ -248,6 +256,7 @@ class Scenario(metaclass=_TakesDeclared):
         names = [vehicle.name for vehicle in self.vehicles]
         parse_disturbances(self.disturbances, names)
         parse_loads(self.loads, names)
+        parse_models(self.models)
         resources.world_sdf(self.world)
         check_rendering(self.rendering, self.time_of_day, self.weather, self.engine)
         if self.track:

@@ -1,4 +1,4 @@
-"""Servos and wheels: rate limit and lag."""
+"""Servos, wheels and grippers: rate limit and lag."""
 
 from ..compiled import Record, njit
 from ..shapes import Acted
@@ -84,3 +84,18 @@ def turn(actuator: Record, command: float, speed: float, dt: float) -> Acted:
         actuator, command, speed, actuator.time_constant, actuator.time_constant, dt
     )
     return (speed, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@njit
+def grip(actuator: Record, command: float) -> Acted:
+    """One step of a gripper, without any force: the engine holds what it touches.
+
+    Args:
+        actuator: The actuator's record.
+        command: In its range.
+
+    Returns:
+        As the plant's table of kinds.
+    """
+    target = actuator.zero_position_armed + actuator.input_scaling * command
+    return (target, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

@@ -39,7 +39,11 @@ def register(actions: Subparsers) -> None:
         default=0.6,
         help="side of the black square [m] (0.6)",
     )
-    add("--on", default="pad", help="pad, box, wall, or a vehicle's name (pad)")
+    add(
+        "--on",
+        default="pad",
+        help="pad, box, wall, parcel (a loose box), or a vehicle's name (pad)",
+    )
     add(
         "--at",
         type=_place,

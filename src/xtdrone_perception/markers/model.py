@@ -11,11 +11,13 @@ from ..errors import PerceptionError
 from .families import Marker
 from .picture import PIXELS, board_size, draw
 
-PAD, BOX, WALL = "pad", "box", "wall"
-PLACES = (PAD, BOX, WALL)  # what stands still; any other is a vehicle's name
+PAD, BOX, WALL, PARCEL = "pad", "box", "wall", "parcel"
+PLACES = (PAD, BOX, WALL, PARCEL)  # any other is a vehicle's name; parcels alone can be moved
 _THICK = 0.02  # of the board [m]
 _BOX_HEIGHT = 0.5  # [m]
 _PLATE_MASS = 0.2  # [kg]
+_LABEL = 0.001  # thickness of that on a parcel [m]
+PARCEL_HEIGHT, PARCEL_MASS = 0.1, 0.2  # [m], [kg]
 _PRINT_PIXELS = 2000
 _PARAMETERS = "vehicle.params"  # of a vehicle's flight stack, beside its model
 _INCH = 0.0254  # [m]
@@ -124,6 +126,8 @@ material Marker/{name}
 
 def _sdf(markers: Sequence[Marker], place: Place, name: str) -> str:
     side = board_size(markers[0])
+    if place.on == PARCEL:
+        return _document(name, _parcel(side, name))
     board = f"{side:.6g} {side:.6g} {_THICK:g}"
     poses = {
         PAD: f"0 0 {_THICK / 2:g} 0 0 0",
@@ -151,12 +155,51 @@ def _sdf(markers: Sequence[Marker], place: Place, name: str) -> str:
       <child>marker</child>
     </joint>
 """
+    return _document(name, before + link + after)
+
+
+def _document(name: str, parts: str) -> str:
     return f"""<?xml version="1.0"?>
 <!-- {_MADE} -->
 <sdf version="1.7">
   <model name="{name}">
-{before}{link}{after}  </model>
+{parts}  </model>
 </sdf>
+"""
+
+
+def _parcel(side: float, name: str) -> str:
+    """A loose box with the marker on its top."""
+    box = f"{side:.6g} {side:.6g} {PARCEL_HEIGHT:g}"
+    across = PARCEL_MASS / 12.0 * (side**2 + PARCEL_HEIGHT**2)
+    return f"""    <link name="parcel">
+      <pose>0 0 {PARCEL_HEIGHT / 2:g} 0 0 0</pose>
+      <inertial>
+        <mass>{PARCEL_MASS:g}</mass>
+        <inertia>
+          <ixx>{across:.6g}</ixx>
+          <ixy>0</ixy>
+          <ixz>0</ixz>
+          <iyy>{across:.6g}</iyy>
+          <iyz>0</iyz>
+          <izz>{PARCEL_MASS * side**2 / 6.0:.6g}</izz>
+        </inertia>
+      </inertial>
+      <collision name="box">
+        <geometry><box><size>{box}</size></box></geometry>
+      </collision>
+      <visual name="box">
+        <geometry><box><size>{box}</size></box></geometry>
+        <material>
+          <ambient>0.6 0.45 0.3 1</ambient>
+          <diffuse>0.6 0.45 0.3 1</diffuse>
+        </material>
+      </visual>
+      <visual name="board">
+        <pose>0 0 {PARCEL_HEIGHT / 2:g} 0 0 0</pose>
+        <geometry><box><size>{side:.6g} {side:.6g} {_LABEL:g}</size></box></geometry>
+{_look(name)}      </visual>
+    </link>
 """
 
 

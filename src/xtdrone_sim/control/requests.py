@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from xtdrone_core import ControlError, XtdroneError
-from xtdrone_core.contracts import GoalTaker
-from xtdrone_core.errors import failure
+from xtdrone_core.contracts import CommandsGrippers, GoalTaker, required
+from xtdrone_core.errors import failure, unknown_name
 from xtdrone_core.runs import parent
 from xtdrone_core.runs.control_link import ControlServer, pack
 from xtdrone_core.scenario.disturbances import parse_disturbance
@@ -50,6 +50,7 @@ class ControlRequests:
             "disturbed": self._disturbed,
             "event": self._event,
             "goal": self._goal,
+            "grip": self._grip,
             "health": self._health,
             "load": self._load,
             "navigation": self._navigation,
@@ -184,6 +185,26 @@ class ControlRequests:
             raise ControlError(f"goal {goal!r:.60} is not allowed: give [x, y, z] in metres")
         self._taker().take_goal([float(x) for x in goal])
         return {"t_us": self._simulation.t_us}
+
+    def _grip(self, request: Request) -> Answer:
+        simulation = self._simulation
+        names = [spec.name for spec in simulation.scenario.vehicles]
+        vehicle, grab, gripper = (request.get(key) for key in ("vehicle", "grab", "gripper"))
+        if vehicle not in names:
+            raise ControlError(unknown_name("vehicle", str(vehicle), names))
+        if not isinstance(grab, bool) or not isinstance(gripper, (int, type(None))):
+            raise ControlError(
+                'a gripper is commanded by {"op": "grip", "vehicle": NAME, "grab": true or false}, '
+                'of several by "gripper", its number from 0'
+            )
+        autopilot = required(
+            simulation.autopilot,
+            CommandsGrippers,  # type: ignore[type-abstract]  # a protocol
+            f"autopilot '{simulation.scenario.autopilot}' commands no gripper here",
+            "send it MAV_CMD_DO_GRIPPER",
+        )
+        autopilot.command_gripper(names.index(vehicle), gripper or 0, grab)
+        return {"t_us": simulation.t_us}
 
     def _navigation(self, request: Request) -> Answer:
         return {"t_us": self._simulation.t_us, **self._taker().navigation()}

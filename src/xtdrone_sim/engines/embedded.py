@@ -35,6 +35,7 @@ from ..world.models import WorldModel
 from .body import Masses, apply_wrench, limit_speed, place_bodies
 from .clearance import Clearance
 from .free_flight import FreeFlight
+from .grippers import Grippers
 
 if TYPE_CHECKING:  # slow to import
     from ..viewing.live import LiveWindow
@@ -118,6 +119,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self._payloads: dict[int, tuple[float, np.ndarray]] = {}
         self.inserted: tuple[WorldModel, ...] = ()
         self._cables: tuple[Cable, ...] = ()
+        self._grippers = Grippers(self.specs, self.models)
         self._pushed: list[int] = []  # bodies of inserted models with a wrench for the next step
         shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
         self.state = FleetState.zeros(
@@ -136,6 +138,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             self._weigh(i)
         if loaded:
             self._derive()
+        self._grippers.open(rows)
         model, data, state = self.model, self.data, self.state
         awake = data.tree_awake.astype(bool)
         for i in rows:
@@ -178,6 +181,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             "payloads": {i: (mass, np.array(pos)) for i, (mass, pos) in self._payloads.items()},
             "inserted": [model.plain() for model in self.inserted],
             "cables": [list(dataclasses.astuple(cable)) for cable in self._cables],
+            "grippers": self._grippers.save(),
             "asleep": None if self._asleep is None else self._asleep.copy(),
             "asleep_contacts": [table.copy() for table in self._asleep_contacts],
         }
@@ -190,6 +194,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             Cable(vehicle, model, tuple(at), length, tuple(above))
             for vehicle, model, at, length, above in snapshot["cables"]
         )
+        self._grippers.load(snapshot["grippers"])
         self._compile()
         model, data = self.model, self.data
         if len(snapshot["mujoco"]) != mujoco.mj_stateSize(model, _STATE):
@@ -217,6 +222,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self.inserted, inserted = before.inserted, before.inserted_states()
         names = {spec.name for spec in self.specs}
         self._cables = tuple(cable for cable in before._cables if cable.vehicle in names)
+        self._grippers.regroup(before._grippers, rows)
         self._compile()
         for old, i in rows.kept.items():
             for (qpos, dofs), (old_qpos, old_dofs) in zip(
@@ -321,6 +327,8 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         if self._jointed:
             self.model.eq_data[self.addresses.locks, 0] = joint_targets[self.addresses.moving]
         mujoco.mj_step(self.model, self.data)
+        if taken := self._grippers.step():
+            self._wake_trees(self.model.body_treeid[taken])
         if self._pushed:
             self._applied[self._pushed] = 0.0
             self._pushed.clear()
@@ -456,6 +464,14 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self._applied[body] += wrench
         self._pushed.append(body)
 
+    def grip(self, vehicle: int, gripper: int, closed: bool) -> None:
+        """Closes or opens a gripper; see Gripping."""
+        self._grippers.grip(vehicle, gripper, closed)
+
+    def held(self, vehicle: int, gripper: int) -> str:
+        """Name of the model that a gripper holds; see Gripping."""
+        return self._grippers.held(vehicle, gripper)
+
     def _place_free(self, at: scene.Placed, state: np.ndarray) -> None:
         at.pos[:], at.quat[:], at.vel[:] = state[:3], np.roll(state[3:7], 1), state[7:]
         self._wake_trees([self.model.body_treeid[at.body]])
@@ -517,6 +533,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         free = sum(not model.static for model in self.inserted)  # they come after the vehicles
         self._own = self.model.nq - 7 * free, self.model.nv - 6 * free
         self._placed = scene.placed(self.model, self.data, self.inserted)
+        self._grippers.bind(self.model, self.data, self.inserted, self._placed)
         self._actors = scene.Actors(self.model, self._world)
         self._actors.place(self.data, self.state.t_us)
         for i in self._payloads:

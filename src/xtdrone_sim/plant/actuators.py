@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from xtdrone_core import FleetModel, FleetState
-from xtdrone_core.fleet_model import PROPELLER, ROTOR, SERVO, SURFACE, WHEEL
+from xtdrone_core.fleet_model import GRIPPER, PROPELLER, ROTOR, SERVO, SURFACE, WHEEL
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.vehicle import KINDS, Actuator
 from xtdrone_dynamics import quaternion
@@ -304,6 +304,8 @@ def _act(
         return servo.turn(actuator, command, value, dt)
     if actuator.kind == PROPELLER:
         return propeller.act(actuator, command, value, height, dt)
+    if actuator.kind == GRIPPER:
+        return servo.grip(actuator, command)
     return value, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
 

@@ -15,6 +15,7 @@ from ..world.waves import Waves
 from .actuators import ActuatorStage
 from .battery import BatteryStage
 from .disturbances import Disturbances
+from .grippers import GripperStage
 from .pushes import Pushes
 from .wind import Wind, WindParameters
 
@@ -47,6 +48,7 @@ class Plant:
         )
         self.actuators.waves, self._waves_us = _waves_of(scenario, world)
         self.battery = BatteryStage(fleet)
+        self._grippers = GripperStage(fleet, engine)
         self.disturbances = Disturbances(scenario, fleet, engine, self.actuators, self.battery)
         self.pushes = Pushes(fleet.n, engine)
         self.wind = _wind_of(scenario, world)
@@ -94,6 +96,7 @@ class Plant:
         if self.wind is not None:
             self.wind.step(t_us, dt_us, state.pos, state.vel, self.actuators.wind)
         wrench = self.actuators.step(commands, state, dt_us, t_us - self._waves_us)
+        self._grippers.step(state.actuator)
         self.battery.step(self.actuators.power, dt_us, self.actuators.speed_limit)
         self.pushes.apply(t_us, state, wrench)
         return wrench

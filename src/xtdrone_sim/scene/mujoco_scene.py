@@ -30,6 +30,7 @@ _NEAR = 6.0  # distance from an actor's frame within which it may touch somethin
 _COARSE_US = 100_000  # between two moves of an actor that nothing is near
 _CABLE_M = 0.004  # width of a cable in pictures
 _TAUT_S = 0.01  # time constant with which a cable pulls tight, two steps at least
+_HELD_S = 0.01  # time constant of the compliance of grippers [s]
 _STIFF = 0.9999  # MuJoCo's largest constraint impedance, for joints that follow targets
 _ARENA_BYTES = 43.0  # MuJoCo's arena by the square of the degrees of freedom, measured
 _ALWAYS_FIT = 500  # vehicles, with 0.4 GB
@@ -113,6 +114,8 @@ def build(
                 shapes.add(body, shape.name, shape)
     for cable in cables:
         _add_cable(scene, cable)
+    for spec, model in zip(specs, models):
+        _add_welds(scene, spec, model, inserted)
     shapes.finish()
     for light in world.lights if seen else ():
         _add_light(scene, light)
@@ -219,9 +222,9 @@ def stiffen(model: mujoco.MjModel) -> None:
     A joint at distance r from its target, moving at v, then gets the acceleration
     -v / dt - r / dt^2: MuJoCo's reference acceleration -b v - k r with b = 1 / dt, k = 1 / dt^2.
     """
-    dt = model.opt.timestep
-    model.eq_solref[:] = -_STIFF / dt**2, -_STIFF / dt
-    model.eq_solimp[:, :2] = _STIFF
+    dt, joints = model.opt.timestep, model.eq_type == mujoco.mjtEq.mjEQ_JOINT
+    model.eq_solref[joints] = -_STIFF / dt**2, -_STIFF / dt
+    model.eq_solimp[joints, :2] = _STIFF
 
 
 def addresses(
@@ -350,6 +353,29 @@ def _add_cable(scene: mujoco.MjSpec, cable: Cable) -> None:
         part.sleep = mujoco.mjtSleepPolicy.mjSLEEP_NEVER
         part.add_site(name=f"{name}/{end}", pos=at)
         tendon.wrap_site(f"{name}/{end}")
+
+
+def weld_name(vehicle: str, gripper: str, model: str) -> str:
+    """Name of the constraint by which a vehicle's gripper holds an inserted model."""
+    return f"{vehicle}/{gripper}/{model}"
+
+
+def _add_welds(
+    scene: mujoco.MjSpec, spec: VehicleSpec, vehicle: Vehicle, inserted: Sequence[WorldModel]
+) -> None:
+    """Adds a constraint for each free model and gripper of a vehicle, which holds nothing yet."""
+    for gripper in vehicle.grippers:
+        for each in inserted:
+            if not each.static:
+                weld = scene.add_equality(
+                    name=weld_name(spec.name, gripper.name, each.name),
+                    type=mujoco.mjtEq.mjEQ_WELD,
+                    objtype=mujoco.mjtObj.mjOBJ_BODY,
+                    name1=_body_name(spec, gripper.body, vehicle.bodies[gripper.body]),
+                    name2=each.name,
+                    active=False,
+                )
+                weld.solref = _HELD_S, 1.0
 
 
 def _weigh(body: mujoco.MjsBody, part: Body | WorldModel, cog: Sequence[float]) -> None:

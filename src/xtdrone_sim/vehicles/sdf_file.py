@@ -25,6 +25,7 @@ _OWN_PARENTS = {
     "effects": "model",
     "battery": "model",
     "propeller": "plugin",
+    "gripper_channel": "plugin",
     "in_water": "plugin",
     "slipstream": "plugin",
     "servo": "channel",

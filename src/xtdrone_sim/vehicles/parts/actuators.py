@@ -7,14 +7,16 @@ joint_control_type position a control surface, where a plugin LiftDragPlugin nam
 or else a servo, which moves the joint; with velocity a wheel. A channel with
 <xtdrone:actuator kind="module:Class"> is an actuator of that user-defined kind: <link> and
 <pos> [m] give its position, and the other elements have the names of its fields.
+Each plugin gazebo_ros_vacuum_gripper is a gripper, on the channel of <xtdrone:gripper_channel>, or
+on the first that is free.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_type_hints
 
 from xtdrone_core import ScenarioError, registry
-from xtdrone_core.vehicle import Actuator, Propeller, Rotor, Servo, Surface, Vector, Wheel
+from xtdrone_core.vehicle import Actuator, Gripper, Propeller, Rotor, Servo, Surface, Vector, Wheel
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import rotor
 
@@ -41,7 +43,8 @@ _PROPELLER = (
 _MOTOR, _MAVLINK = "gazebo_motor_model", "gazebo_mavlink_interface"
 _GIMBAL = "gazebo_gimbal_controller_plugin"
 _SUBMARINE = "gazebo_uuv_plugin"  # plugin of vehicles with propellers in the water
-ACTUATOR_PLUGINS = (_MOTOR, _MAVLINK, _GIMBAL, _SUBMARINE)  # those that are read
+_VACUUM = "gazebo_ros_vacuum_gripper"
+ACTUATOR_PLUGINS = (_MOTOR, _MAVLINK, _GIMBAL, _SUBMARINE, _VACUUM)  # those that are read
 # Values of the new Gazebo's motor model for what a file leaves out.
 _SYSTEM_DEFAULTS = {
     "maxRotVelocity": 838.0,
@@ -54,6 +57,7 @@ _SYSTEM_DEFAULTS = {
 }
 _OUTPUTS = 16  # outputs of the autopilot, as PX4 has them
 _LAG = 0.05  # default of a servo [s]
+_HOLD = 20.0  # default of gazebo_ros_vacuum_gripper [N]
 
 
 @dataclass(frozen=True)
@@ -214,6 +218,10 @@ def read_actuators(
             else:
                 wheels.append(channel)
     rest += [_wheel(channel, links, len(wheels), rims(shapes)) for channel in wheels]
+    for owner, plugin in plugins:
+        if plugin_name(plugin) == _VACUUM:
+            taken = {actuator.channel for actuator in (*rotors, *rest)} | by_number.keys()
+            rest.append(_gripper(owner, plugin, taken, links))
     return tuple(
         actuator
         for kind in (rotors, rest)
@@ -494,4 +502,30 @@ def _wheel(channel: Channel, links: Links, sharing: int, rims: dict[str, Shape])
     _, _, top = joint_limits(joint)
     return Wheel(
         **_common(channel), body=body, pos=pos, axis=axis, time_constant=lag, max_rot_velocity=top
+    )
+
+
+def _gripper(scope: Scope, plugin: Element, taken: Collection[int], links: Links) -> Gripper:
+    """A gripper; `taken`: numbers of the channels that others have."""
+    name = plugin.findtext("bodyName", "").strip() or text(plugin, "link_name")
+    link = scope.prefix + name.removeprefix(f"{name_of(scope.element)}::")
+    poses = {full: pose for full, _, pose in scope.links()}
+    if link not in poses:
+        fail(plugin, f"there is no link '{name}' for a gripper")
+    force = number(plugin, "maxForce", _HOLD)
+    if force <= 0.0:
+        fail(plugin, f"<maxForce> of a gripper is {force:g}: give newtons above 0")
+    tag = OWN + "gripper_channel"
+    free = next((k for k in range(_OUTPUTS) if k not in taken), -1)
+    channel = free if plugin.find(tag) is None else _output(plugin, tag)
+    if channel < 0 or channel in taken:
+        fail(plugin, f"a gripper needs a channel of its own, 0 to {_OUTPUTS - 1}: give <{tag}>")
+    return Gripper(
+        name=plugin.get("name", "gripper"),
+        channel=channel,
+        body=links.of_link[link],
+        input_scaling=1.0,
+        pos=links.inside(link, poses[link])[1].pos,
+        link=link,
+        max_force=force,
     )
