@@ -381,7 +381,9 @@ class EmbeddedAutopilot(
             scenario.ports,
         )
         autopilot.readings.sensors = context.sensors
-        autopilot.balance.on &= scenario.settings(EmbeddedOptions).arm_feedforward
+        wanted = scenario.settings(EmbeddedOptions).arm_feedforward
+        measures = isinstance(autopilot.rate_control, interfaces.UsesFeedback)
+        autopilot.balance.on &= wanted == "on" or (wanted == "auto" and not measures)
         try:
             if scenario.origin == "own":
                 autopilot.local_origins.begin_at([spec.pos for spec in scenario.vehicles])
