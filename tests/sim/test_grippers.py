@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from stack_flights import Flight
+from stack_flights import Flight, MissionFlight
 from xtdrone_core import Scenario, VehicleSpec, XtdroneError, resources
 from xtdrone_core.command import main
 from xtdrone_core.mavlink.dialect import mavlink
@@ -302,5 +302,23 @@ def test_grippers_are_commanded_by_mavlink():
         f.autopilot.status["armed"] = False
         f.run(0.02)
         assert f.autopilot.commands[0, 6] == 0.0
+    finally:
+        f.simulation.close()
+
+
+@pytest.mark.slow
+def test_a_mission_closes_a_gripper():
+    f = MissionFlight(VEHICLE, gps="")
+    items = [
+        f.item(mavlink.MAV_CMD_NAV_TAKEOFF, 0.0, 0.0, 3.0),
+        f.item(mavlink.MAV_CMD_DO_GRIPPER, p=(1.0, mavlink.GRIPPER_ACTION_GRAB, 0.0, 0.0)),
+        f.item(mavlink.MAV_CMD_NAV_WAYPOINT, 9.0, 0.0, 3.0, p=(0.0, 2.0, 0.0, math.nan)),
+    ]
+    try:
+        f.ready()
+        assert f.upload(items) == mavlink.MAV_MISSION_ACCEPTED
+        f.start()
+        f.wait(lambda: f.autopilot.commands[0, 6] == 1.0, 30)
+        assert f.seq() == 2
     finally:
         f.simulation.close()
