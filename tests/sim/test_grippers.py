@@ -12,6 +12,7 @@ from xtdrone_core.command import main
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.control_link import ControlServer
 from xtdrone_core.runs.ports import Ports
+from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.scenario.models import PlacedModel, parse_models
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.simulation import STEP_US, Simulation
@@ -132,6 +133,15 @@ def test_a_held_model_is_saved_with_its_gripper_and_let_go_by_a_reset():
     assert first.engine.held(0, 0) == ""
     second.engine.reset(np.array([True]))
     assert second.engine.held(0, 0) == ""
+
+
+def test_a_held_model_stays_held_when_another_vehicle_comes():
+    rig, larger = Rig(), Rig(specs=("other", "v"))
+    rig.take()
+    rig.move(0.8)
+    larger.engine.regroup(rig.engine, Rows.of(["v"], ["other", "v"]))
+    assert (larger.engine.held(1, 0), larger.engine.held(0, 0)) == ("parcel", "")
+    assert np.allclose(larger.parcel, rig.parcel, atol=1e-6)
 
 
 def with_plugin(tmp_path, plugin):
