@@ -142,7 +142,8 @@ def main() -> int:
         ]
         missed = sum(each > NEAR_M for each in off)
         count = len(flown)
-        report.check(f"{air}: parcels of {count} not put down well", missed, (1.0 - least) * count)
+        allowed = round((1.0 - least) * count)
+        report.check(f"{air}: parcels of {count} not put down well", missed, allowed)
         report.check(f"{air}: height while the arm moves, largest error", max(high), HEIGHT_M, "m")
     for row in rows:
         report.row(*row)
