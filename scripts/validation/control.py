@@ -555,9 +555,9 @@ def elsewhere(page):
             "`scripts/validation.sh racing` ([page](racing.md))",
         ),
         (
-            "planner, sampling and a learned policy on `eight`",
-            "sampling within 10 % of the planner",
-            "`xtdrone race table` ([table](../racing.md#pilots-side-by-side))",
+            "planner, sampling, a learned policy and the sticks of the page on `eight`",
+            "sampling within 10 % of the planner, no touch",
+            "the same ([pilots](racing.md#four-pilots))",
         ),
         (
             "rollouts a second of sampling",

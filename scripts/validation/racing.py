@@ -1,7 +1,7 @@
-"""Time-optimal flight through 19 published way-points: docs/validation/racing.md.
+"""Flight through 19 published way-points, and four pilots on a track: docs/validation/racing.md.
 
-`python scripts/validation/racing.py` plans, flies, draws the figure and exits with status 1 if a
-bound is exceeded.
+`python scripts/validation/racing.py` plans, flies, draws the figures and exits with status 1 if a
+bound is exceeded. One of the pilots holds the sticks of the page in Chromium.
 """
 
 import sys
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 import xtdrone as xd
+from _race_pilots import check, pilots
 from _report import Page
 from control import TrueState
 from xtdrone_control.race import RaceAgent
@@ -175,9 +176,11 @@ def flights(page, shortest):
 
 def main():
     """Plans and flies; returns 1 if a bound is exceeded."""
+    check()
     page = Page("racing")
     page.add("# Racing", "", "Made by `scripts/validation.sh racing`.")
     flights(page, plan(page))
+    pilots(page)
     return page.write()
 
 

@@ -136,7 +136,8 @@ def there_and_back(page, kept):
         f"Downwind, the other seeds stay within {others:.2f} m; with seed {worst} it rises while "
         "it brakes from 9 m/s over the ground. At 5 to 6.3 m/s of air its elevons, at their stop, "
         "hold up the nose for braking level by 0.2 to 0.6 m/s² and no more, and a gust from behind "
-        "and below keeps it there for some seconds.",
+        "and below keeps it there for some seconds. While the nose was turned up with all of the "
+        "path's braking, 1.5 m/s², it rose by 1.41 m there; now it is turned with what is held.",
     )
     figure = plot_style.figure(10, 6, "calm air, seed 1")
     axes = figure.subplots(3, 1, sharex=True)

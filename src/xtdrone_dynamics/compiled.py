@@ -21,6 +21,7 @@ from typing import Any, TypeVar, overload
 import numba
 from numba.core.registry import CPUDispatcher
 
+from .inner_code import InnerCompiler
 from .kernel_cache import ClaimedCache, KernelCache, NoCache, Taken, cache_root
 from .sources import folder_of
 
@@ -121,9 +122,9 @@ class _Dispatcher(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
     def inner(self) -> CPUDispatcher:
         """The same without what takes the arguments of Python apart."""
         options = {**self.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        inner = CPUDispatcher(self.py_func, self.locals, options)
+        inner = CPUDispatcher(self.py_func, self.locals, options, pipeline_class=InnerCompiler)
         if self._folder is not None:
-            inner._cache = KernelCache(self.py_func, self._folder, "i")
+            inner._cache = KernelCache(self.py_func, self._folder)
         return inner
 
     def get_call_template(self, args: Any, kws: Any) -> Any:  # as Numba's
@@ -133,6 +134,12 @@ class _Dispatcher(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
     def get_overload(self, sig: Any) -> Any:  # as Numba's
         """Returns what another kernel calls."""
         return self.inner.get_overload(sig)
+
+    def add_overload(self, result: Any) -> None:  # as Numba's
+        """Extends Numba's: what it has taken in from other kernels finds its Python constants."""
+        for environment in result._find_referenced_environments():
+            result.library.codegen.set_env(environment.env_name, environment)
+        super().add_overload(result)
 
     def compile(self, sig: Any) -> Any:  # as Numba's
         """Extends Numba's: others wait no longer, compiled or not."""

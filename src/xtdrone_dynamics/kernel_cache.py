@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 from llvmlite import binding, ir
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, _CacheLocator
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
-from numba.np import numpy_support
+
+from . import inner_code, quick_numba
 
 _DAMAGED = (
     pickle.UnpicklingError,
@@ -35,6 +35,7 @@ _DAMAGED = (
 )  # what damaged pickles raise
 _SALT = b"_numba_hashsecret"  # symbols of Python's hash function in compiled code
 _log = logging.getLogger(__name__)
+quick_numba.install()
 _passing = False  # whether a kernel that another process compiles is passed over
 
 
@@ -91,8 +92,19 @@ class _Locator(_CacheLocator):  # type: ignore[misc]  # Numba has no types
         return f"{self._line}{self._use}"
 
 
-class _Kept(CompileResultCacheImpl):  # type: ignore[misc]  # as above
-    """Reads compiled kernels."""
+class _Inner(CompileResultCacheImpl):  # type: ignore[misc]  # as above
+    """Keeps kernels that other kernels call."""
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:  # as Numba's
+        """The kernel of what the cache has."""
+        return inner_code.read(target_context, payload)
+
+
+class _Standalone(CompileResultCacheImpl):  # type: ignore[misc]  # as above
+    """Keeps kernels that Python calls and that no other kernel calls.
+
+    The half of a kept kernel from which others inline it takes as long to read as the rest.
+    """
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:  # as Numba's
         """The kernel of what the cache has; of one that hashes, with the salt of this process."""
@@ -100,13 +112,6 @@ class _Kept(CompileResultCacheImpl):  # type: ignore[misc]  # as above
         if _SALT in code[0]:
             target_context.refresh()
         return super().rebuild(target_context, payload)
-
-
-class _Standalone(_Kept):
-    """Keeps kernels that Python calls and that no other kernel calls.
-
-    The half of a kept kernel from which others inline it takes as long to read as the rest.
-    """
 
     def reduce(self, result: Any) -> Any:  # as Numba's
         """What is kept of a kernel: instead of that half, one that only has its symbols."""
@@ -143,21 +148,24 @@ class NoCache(NullCache):  # type: ignore[misc]  # as above
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """The cache of one kernel, which survives damaged files and a full disk."""
+    """The cache of one kernel, which survives damaged files and a full disk.
 
-    _keeps: type[_Kept] = _Kept
+    This one is of what other kernels call.
+    """
 
-    def __init__(self, function: Callable[..., Any], folder: Path, use: str = ""):
+    _keeps: type[CompileResultCacheImpl] = _Inner
+    _use = "i"  # tells apart what one function is compiled for
+
+    def __init__(self, function: Callable[..., Any], folder: Path):
         """Keeps a kernel in a folder.
 
         Args:
             function: What is compiled.
             folder: Of this state of its sources.
-            use: Tells apart what one function is compiled for.
         """
 
         class Implementation(self._keeps):  # type: ignore[misc,name-defined]  # Numba's way
-            _locator_classes = (_Locator(folder, use),)
+            _locator_classes = (_Locator(folder, self._use),)
 
         self._impl_class = Implementation
         super().__init__(function)
@@ -209,6 +217,7 @@ class ClaimedCache(KernelCache):
     """
 
     _keeps = _Standalone
+    _use = ""
 
     def __init__(self, function: Callable[..., Any], folder: Path):
         super().__init__(function, folder)
@@ -251,20 +260,6 @@ class ClaimedCache(KernelCache):
             return False  # a disk without locks
         self._claim = claim
         return True
-
-
-def _remember_record_types() -> None:
-    """Lets Numba find the type of a record once; it would do so for each array of a call."""
-
-    @functools.cache
-    def known(dtype: "np.dtype[np.void]", is_aligned: bool) -> Any:  # Numba's type
-        return find(dtype)
-
-    find = numpy_support.from_struct_dtype
-    numpy_support.from_struct_dtype = lambda dtype: known(dtype, dtype.isalignedstruct)
-
-
-_remember_record_types()
 
 
 @functools.cache

@@ -312,3 +312,39 @@ def test_a_kernel_whose_source_has_changed_since_is_not_kept(call, tmp_path):
     (tmp_path / "kernel.py").write_text(PROGRAM.replace("print", CHANGED + "\nprint"))
     assert call().stdout == "42\n"
     assert not list((tmp_path / "cache").rglob("*.nbc"))
+
+
+PART = """from xtdrone_dynamics.compiled import njit
+
+@njit
+def checked(x):
+    if x < 0:
+        raise ValueError("negative: " + str(x))
+    print("checked", x)
+    return x + 1
+"""
+TAKES_IN = """from part import checked
+from xtdrone_dynamics.compiled import njit
+
+@njit
+def whole(x):
+    return checked({}(x))
+
+print(whole(1))
+try:
+    whole(-7)
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_kernel_takes_in_prints_and_raises_compiled_or_kept(call, tmp_path):
+    program = tmp_path / "kernel.py"
+    (tmp_path / "part.py").write_text(PART)
+    program.write_text(TAKES_IN.format("checked"))
+    for _ in range(2):
+        assert call().stdout.splitlines() == ["checked 1", "checked 2", "3", "negative: -7"]
+    assert list((tmp_path / "cache").rglob("part.checked-*i.*.nbc"))
+    program.write_text(TAKES_IN.format("abs"))
+    assert call().stdout.splitlines() == ["checked 1", "2", "checked 7"]  # taken from the cache

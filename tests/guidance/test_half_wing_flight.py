@@ -16,7 +16,7 @@ from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 from xtdrone_guidance.agents import GuidanceAgent, TrajectoryAgent
 from xtdrone_guidance.indi.aerodynamics import flies, learn_wind, point_wings, turn_heading
 from xtdrone_guidance.indi.half_wings import HalfWings
-from xtdrone_guidance.indi.trim import REACH, braking_limit, half_wings_of, within_reach
+from xtdrone_guidance.indi.trim import REACH, braking_limit, half_wings_of, held_path, within_reach
 
 HANGING, FLYING = 0.0, 1.0
 GUSTS = "mean=0,5,0 dryden=5"
@@ -63,6 +63,19 @@ def test_the_thrust_leans_where_elevons_hold_its_moment():
     point_wings(vehicle, sums, estimate, 0.0, HANGING, (0.0, 0.0, 0.0), (0.0, 0.0, weight))
     lean = math.atan(float(sums["lean"]))
     assert nose(vehicle["sp_quat"]) == pytest.approx((-math.sin(lean), 0.0, math.cos(lean)))
+
+
+def test_wings_turn_with_no_more_braking_than_elevons_hold(wings):
+    mass = WEIGHT / 9.80665
+    path = np.array([-1.5, 0.3, 0.1, 0.6, 0.2, 0.4])
+    fast = held_path(wings, mass, (15.0, 0.0, 0.0), path)
+    assert (*fast[0], *fast[1]) == pytest.approx(tuple(path))
+    most = braking_limit(wings, 6.0, WEIGHT) / mass
+    acceleration, jerk = held_path(wings, mass, (6.0, 0.0, 0.0), path)
+    assert -1.5 < most < 0.0 and acceleration == pytest.approx((most, 0.3, 0.1))
+    assert jerk == pytest.approx((0.6 * -most / 1.5, 0.2, 0.4))
+    speeding = held_path(wings, mass, (6.0, 0.0, 0.0), -path)
+    assert (*speeding[0], *speeding[1]) == pytest.approx(tuple(-path))
 
 
 @pytest.mark.slow

@@ -13,12 +13,12 @@ import sys
 import pytest
 
 from own_ports import LATEST, PORTS
-from processes import end_with_parent
 from waiting import LIMIT_S, until
 from xtdrone_core import command
 from xtdrone_core.command import main
 from xtdrone_core.errors import CRASHED
 from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.parent import tied
 from xtdrone_sim.warm_up import ensure_warm
 
 IRIS = "iris"
@@ -196,7 +196,7 @@ def test_a_signal_in_flight_ends_it_with_its_logs_readable(runs, number):
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=end_with_parent,
+        preexec_fn=tied(signal.SIGTERM),
         env={**os.environ, "XTDRONE_RUNS": str(runs)},
     )
     until(

@@ -14,6 +14,7 @@ READERS = ("src", "tests", "benchmarks", "scripts", "examples")
 SHARED = {"_fields", "_replace", "_asdict", "_make"}  # public names of every named tuple
 OF_OTHERS = {  # private to another library, whose public interface does not suffice
     ("src/xtdrone_dynamics/compiled.py", "_cache"): "Numba's cache of a kernel",
+    ("src/xtdrone_dynamics/quick_numba.py", "_values"): "the flags of a compilation that were set",
     ("src/xtdrone_ros2/wire/node.py", "_delete"): "Cyclone DDS deletes an entity by it",
 }
 

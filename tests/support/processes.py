@@ -9,8 +9,6 @@ from waiting import LIMIT_S
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.parent import tied
 
-end_with_parent = tied(signal.SIGTERM)  # nothing is left when the test run dies
-
 
 class SimulationProcess:
     """`xtdrone sim` in a process group of its own."""
@@ -27,7 +25,7 @@ class SimulationProcess:
             text=True,
             cwd=folder,
             start_new_session=True,
-            preexec_fn=end_with_parent,
+            preexec_fn=tied(signal.SIGTERM),  # nothing is left when the test run dies
             env={**os.environ, "XTDRONE_RUNS": str(folder)},
         )
         said = ""

@@ -15,12 +15,9 @@ from test_web_page import (
 )
 
 import browser
+from stick_pilot import GAMEPAD
 
 pytestmark = pytest.mark.long
-
-PAD = """(() => { window.gamepad = { id: 'test', connected: true, mapping: 'standard',
-    axes: [0, 0, 0, 0], buttons: Array.from({ length: 16 }, () => ({ pressed: false, value: 0 })) };
-    navigator.getGamepads = () => [window.gamepad]; })()"""
 
 
 @pytest.fixture
@@ -30,7 +27,7 @@ def sticks(fly, station):  # noqa: F811
     fly.evaluate("station.goTo(1, 1, 6)")
     fly.click("#vehicles li:nth-child(1) button")
     tab(fly, "sticks")
-    fly.evaluate(PAD)
+    fly.evaluate(GAMEPAD)
     yield fly
     if fly.evaluate("station.panel.sticks.on"):
         fly.click("#fly")
@@ -72,7 +69,7 @@ def test_gamepad_in_a_process_of_its_own(sticks, station):
     sticks.evaluate("navigator.getGamepads = () => []")
     sticks.select_option("#input", "gamepad")
     frame = browser.gamepad_frame(sticks)
-    frame.evaluate(PAD)
+    frame.evaluate(GAMEPAD)
     browser.until(sticks, "station.panel.sticks.framed")
     sticks.click("#fly")
     frame.evaluate("gamepad.buttons[4].pressed = true")
@@ -206,7 +203,7 @@ def test_touch_sticks_on_a_phone(sticks, station):
 
 def test_a_page_that_closes_lets_its_vehicle_hold(sticks, station, context):
     other, errors = browser.opened(context, station.url)
-    other.evaluate(PAD)
+    other.evaluate(GAMEPAD)
     other.click("#vehicles li:nth-child(1) button")
     other.click("#t-sticks")
     other.click("#fly")

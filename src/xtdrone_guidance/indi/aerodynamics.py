@@ -254,7 +254,7 @@ def _lowest_thrust(
 
 @njit
 def turn_rates(
-    wings: Record, mass: float, air: Vector, force: Vector, acceleration: np.ndarray, jerk: Vector
+    wings: Record, mass: float, air: Vector, force: Vector, acceleration: Vector, jerk: Vector
 ) -> Vector:
     """Returns the rates with which the wings turn as their path does, world [rad/s].
 

@@ -16,7 +16,7 @@ from xtdrone_dynamics.quaternion import rotate, rotate_inverse
 
 from ..force import follow_jerk, velocity_gains
 from .aerodynamics import INTO_AIR, flies, point_wings, turn_heading, turn_rates
-from .trim import check_trim, half_wings_of
+from .trim import check_trim, half_wings_of, held_path, within_reach
 from .wing_push import measure
 
 # Largest horizontal acceleration for an error of velocity, beyond what the path asks for: an error
@@ -106,8 +106,9 @@ def _fly_one(
     # Wings may push downwards, rotors may not.
     fz = max(fz, MIN_LIFT * weight - wings.lift * square)
     point_wings(vehicle, wings, estimate, pose[0], pose[1], air, (fx, fy, fz))
-    jerk = (path[3], path[4], path[5])
-    rates = turn_rates(wings, vehicle.mass, air, (fx, fy, fz), path[:3], jerk)
+    held = within_reach(wings, weight, air, (fx, fy, fz))
+    acceleration, jerk = held_path(wings, vehicle.mass, air, path)
+    rates = turn_rates(wings, vehicle.mass, air, held, acceleration, jerk)
     gain = dt / (TURN_FILTER_S + dt)
     for axis in range(3):
         wanted = pose[1] * rates[axis]

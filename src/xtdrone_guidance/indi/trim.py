@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from xtdrone_autopilot.control.vector import clamp
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.fleet_model import SURFACE
@@ -169,6 +170,30 @@ def within_reach(wings: Record, weight: float, air: Vector, force: Vector) -> Ve
         least = -SLOW_BRAKING * weight
     more = max(least - along, 0.0)
     return force[0] + more * vx, force[1] + more * vy, force[2]
+
+
+@njit
+def held_path(wings: Record, mass: float, air: Vector, path: np.ndarray) -> tuple[Vector, Vector]:
+    """Returns acceleration and jerk of a path, less the braking that is not held in level flight.
+
+    Wings that turned with all of it would turn their nose up, and the vehicle would rise.
+
+    Args:
+        wings: Record of HALF_WINGS.
+        mass: [kg].
+        air: Velocity relative to the air, world [m/s].
+        path: (6,) or more: acceleration [m/s^2] and jerk [m/s^3] of the path, world.
+    """
+    ax, ay, az, jx, jy, jz = path[0], path[1], path[2], path[3], path[4], path[5]
+    speed = max(math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2]), 1e-3)
+    x, y, z = air[0] / speed, air[1] / speed, air[2] / speed
+    along = ax * x + ay * y + az * z
+    lacks = max(braking_limit(wings, speed, mass * GRAVITY) / mass - along, 0.0)
+    change = clamp(lacks / max(-along, 1e-9), 0.0, 1.0) * (jx * x + jy * y + jz * z)
+    return (
+        (ax + lacks * x, ay + lacks * y, az + lacks * z),
+        (jx - change * x, jy - change * y, jz - change * z),
+    )
 
 
 @njit
