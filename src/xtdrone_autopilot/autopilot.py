@@ -1,5 +1,6 @@
 """The embedded autopilot: a PX4-compatible flight stack for a whole fleet, in process."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -296,6 +297,8 @@ class EmbeddedAutopilot(
         self.vtol = Vtol(fleet, status, parameters, estimator, self.fixed_wing, clock, origin)
         self.drive = Drive(status, parameters, estimator, fleet, laws(modes, "rover"))
         self.flight = FlightState(status, clock, outbox)
+        self._grippers = GripperOrders(fleet)
+        devices = (self.mount, self.gimbals, self._grippers)
         self.missions = Missions(
             status,
             parameters,
@@ -306,7 +309,7 @@ class EmbeddedAutopilot(
             origin,
             outbox,
             self.mount.look_at,
-            dict(declared(self.mount, "handles") + declared(self.gimbals, "handles")),
+            dict(itertools.chain(*(declared(device, "handles") for device in devices))),
         )
         self.missions.legs.on_transition = self.vtol.request
         self.missions.legs.on_precision_landing = self.landings.begin
@@ -358,7 +361,7 @@ class EmbeddedAutopilot(
         self.offboard = Offboard(
             status, self.commander.take_requests, not_allocated(fleet), clock, outbox
         )
-        self._grippers = GripperOrders(fleet, self.offboard)
+        self._grippers.on_order = self.offboard.set_actuator
         self.balance = Balance(fleet, self.offboard.own)
         self.failures = Failures(fleet.rotor_mask)
         self.actuator_test = ActuatorTest((fleet.n, fleet.rotor_mask.shape[1]))
@@ -381,7 +384,9 @@ class EmbeddedAutopilot(
             scenario.ports,
         )
         autopilot.readings.sensors = context.sensors
-        autopilot.balance.on &= scenario.settings(EmbeddedOptions).arm_feedforward
+        wanted = scenario.settings(EmbeddedOptions).arm_feedforward
+        measures = isinstance(autopilot.rate_control, interfaces.UsesFeedback)
+        autopilot.balance.on &= wanted == "on" or (wanted == "auto" and not measures)
         try:
             if scenario.origin == "own":
                 autopilot.local_origins.begin_at([spec.pos for spec in scenario.vehicles])
@@ -494,13 +499,7 @@ class EmbeddedAutopilot(
         downloads = LogDownload(self.log, outbox, links)
         presence = Presence(self.status, self.parameters, self.failures, clock, outbox, links)
         devices = DeviceCommands(
-            self.status,
-            self.parameters,
-            self.actuator_test,
-            self.offboard,
-            self._grippers,
-            self._rotor_mask,
-            clock,
+            self.status, self.parameters, self.actuator_test, self.offboard, self._rotor_mask, clock
         )
         commands = Commands(
             self.status,
@@ -513,7 +512,7 @@ class EmbeddedAutopilot(
             self.origin,
             outbox,
             links,
-            (parameters, self.mount, self.gimbals, devices, Transitions(self.vtol)),
+            (parameters, self.mount, self.gimbals, self._grippers, devices, Transitions(self.vtol)),
             (Answers(self.status, clock), self.gimbals),
         )
         set_points = SetPointMessages(

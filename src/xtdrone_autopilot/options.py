@@ -52,10 +52,11 @@ class EmbeddedOptions(AutopilotOptions):
     attitude_control: str = _part("attitude_control")
     rate_control: str = _part("rate_control")
     mixer: str = _part("mixer")
-    arm_feedforward: bool = option(
-        True,
-        "feed forward the torque of the centre of gravity that an arm moves; false: the loops "
-        "find it",
+    arm_feedforward: str = option(
+        "auto",
+        "feed forward the torque of the centre of gravity that an arm moves; auto: unless the rate "
+        "control measures it, as INDI does",
+        choices=("auto", "on", "off"),
     )
 
     def check(self, fleet: FleetSettings) -> None:

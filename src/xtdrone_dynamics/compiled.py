@@ -101,7 +101,7 @@ class _Dispatcher(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         targetoptions: Mapping[str, Any] | None = None,
         calls: tuple[Kernel, ...] | None = None,  # as of njit; None: its code is not kept
     ):
-        super().__init__(py_func, locals, targetoptions)
+        super().__init__(py_func, {} if locals is None else locals, targetoptions)
         self._calls, self._made_ns = calls, time.time_ns()
         del self._cache  # Numba's, which keeps nothing
 

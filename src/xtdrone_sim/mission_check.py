@@ -16,6 +16,7 @@ from xtdrone_autopilot.navigation.mission_items import (
     FENCE,
     FLYING,
     GIMBAL,
+    GRIPPER,
     LAND,
     MISSION,
     OF_VTOLS,
@@ -349,7 +350,8 @@ def _obstacles(scene: RenderedScene, paths: list[Path], home: np.ndarray, report
 
 
 def _left_out(mission: Items, vehicle: Vehicle, report: Report) -> None:
-    lacking = PAYLOAD if mount_servos(vehicle) else PAYLOAD | GIMBAL
+    lacking = PAYLOAD | (frozenset() if mount_servos(vehicle) else GIMBAL)
+    lacking |= frozenset() if vehicle.grippers else GRIPPER
     by_name: dict[str, list[int]] = {}
     for seq, item in enumerate(mission):
         if item.command in lacking:

@@ -231,9 +231,12 @@ def test_do_set_actuator_turns_the_servos_that_steer_nothing(vehicle, moved):
         f.simulation.close()
 
 
-@pytest.mark.parametrize("fed", [True, False])
-def test_the_torque_of_a_moved_arm_is_fed_forward_if_that_is_wanted(fed):
-    f = Flight("quadrotor_arm", arm_feedforward=fed)
+@pytest.mark.parametrize(
+    ("wanted", "loop", "fed"),
+    [("auto", "embedded", True), ("off", "embedded", False), ("auto", "indi", False)],
+)
+def test_the_torque_of_a_moved_arm_is_fed_forward_unless_it_is_measured(wanted, loop, fed):
+    f = Flight("quadrotor_arm", arm_feedforward=wanted, rate_control=loop)
     try:
         status, commands = f.autopilot.status, f.autopilot.commands.copy()
         status["armed"], status["sp_thrust"] = True, f.simulation.fleet.vehicle["mass"] * GRAVITY

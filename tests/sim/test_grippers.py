@@ -6,12 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from stack_flights import Flight
+from stack_flights import Flight, MissionFlight
 from xtdrone_core import Scenario, VehicleSpec, XtdroneError, resources
 from xtdrone_core.command import main
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.control_link import ControlServer
 from xtdrone_core.runs.ports import Ports
+from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.scenario.models import PlacedModel, parse_models
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.simulation import STEP_US, Simulation
@@ -132,6 +133,15 @@ def test_a_held_model_is_saved_with_its_gripper_and_let_go_by_a_reset():
     assert first.engine.held(0, 0) == ""
     second.engine.reset(np.array([True]))
     assert second.engine.held(0, 0) == ""
+
+
+def test_a_held_model_stays_held_when_another_vehicle_comes():
+    rig, larger = Rig(), Rig(specs=("other", "v"))
+    rig.take()
+    rig.move(0.8)
+    larger.engine.regroup(rig.engine, Rows.of(["v"], ["other", "v"]))
+    assert (larger.engine.held(1, 0), larger.engine.held(0, 0)) == ("parcel", "")
+    assert np.allclose(larger.parcel, rig.parcel, atol=1e-6)
 
 
 def with_plugin(tmp_path, plugin):
@@ -302,5 +312,23 @@ def test_grippers_are_commanded_by_mavlink():
         f.autopilot.status["armed"] = False
         f.run(0.02)
         assert f.autopilot.commands[0, 6] == 0.0
+    finally:
+        f.simulation.close()
+
+
+@pytest.mark.slow
+def test_a_mission_closes_a_gripper():
+    f = MissionFlight(VEHICLE, gps="")
+    items = [
+        f.item(mavlink.MAV_CMD_NAV_TAKEOFF, 0.0, 0.0, 3.0),
+        f.item(mavlink.MAV_CMD_DO_GRIPPER, p=(1.0, mavlink.GRIPPER_ACTION_GRAB, 0.0, 0.0)),
+        f.item(mavlink.MAV_CMD_NAV_WAYPOINT, 9.0, 0.0, 3.0, p=(0.0, 2.0, 0.0, math.nan)),
+    ]
+    try:
+        f.ready()
+        assert f.upload(items) == mavlink.MAV_MISSION_ACCEPTED
+        f.start()
+        f.wait(lambda: f.autopilot.commands[0, 6] == 1.0, 30)
+        assert f.seq() == 2
     finally:
         f.simulation.close()

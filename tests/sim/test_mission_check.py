@@ -139,6 +139,12 @@ def test_jumps_turns_and_returns_count(check):
             None,
             "note: MAV_CMD_DO_MOUNT_CONTROL (item 1) is skipped: 'iris' has no such device",
         ),
+        (
+            [item(WAYPOINT, 5, 0, 10), plain(211)],
+            (),
+            None,
+            "note: MAV_CMD_DO_GRIPPER (item 1) is skipped: 'iris' has no such device",
+        ),
     ],
     ids=[
         "far",
@@ -152,6 +158,7 @@ def test_jumps_turns_and_returns_count(check):
         "air",
         "device",
         "gimbal",
+        "gripper",
     ],
 )
 @pytest.mark.slow

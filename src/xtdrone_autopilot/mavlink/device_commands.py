@@ -1,4 +1,4 @@
-"""Commands to devices: ACTUATOR_TEST, DO_SET_ACTUATOR, DO_GRIPPER."""
+"""Commands to devices: ACTUATOR_TEST, DO_SET_ACTUATOR."""
 
 import math
 from collections.abc import Sequence
@@ -8,17 +8,15 @@ import numpy as np
 from xtdrone_core.mavlink.dialect import mavlink
 
 from ..control.actuator_test import ActuatorTest
-from ..navigation.grippers import GripperOrders
 from ..navigation.offboard import Offboard
 from ..parameters.store import ParameterStore
-from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, Answer
+from ..state.answer import ACCEPTED, DENIED, Answer
 from ..state.clock import StepClock
 from ..state.handlers import handles
 from .links import Link
 
 LONGEST_TEST_S = 3.0  # longest test of an actuator
 _FIRST_MOTOR, _FIRST_SERVO, _FUNCTIONS = 1, 33, 1000  # values of ACTUATOR_TEST's param5
-_RELEASE, _GRAB = mavlink.GRIPPER_ACTION_RELEASE, mavlink.GRIPPER_ACTION_GRAB
 _OUTPUT_MOTOR, _OUTPUT_SERVO = 101, 201  # PX4's output functions, which it takes above 1000
 
 
@@ -31,7 +29,6 @@ class DeviceCommands:
         parameters: ParameterStore,
         tests: ActuatorTest,
         offboard: Offboard,
-        grippers: GripperOrders,
         rotor_mask: np.ndarray,
         clock: StepClock,
     ) -> None:
@@ -42,13 +39,11 @@ class DeviceCommands:
             parameters: Parameters of the fleet.
             tests: Tests of actuators.
             offboard: Holds the commands of servos that steer nothing.
-            grippers: Takes orders to grippers.
             rotor_mask: (N, A) bool, the actuators that are rotors.
             clock: Time of the flight stack.
         """
         self._status, self._parameters, self._tests = status, parameters, tests
-        self._offboard, self._grippers = offboard, grippers
-        self._rotor_mask, self._clock = rotor_mask, clock
+        self._offboard, self._rotor_mask, self._clock = offboard, rotor_mask, clock
 
     @handles(mavlink.MAV_CMD_DO_SET_ACTUATOR)
     def _set_actuator(self, link: Link, params: Sequence[float]) -> Answer:
@@ -57,26 +52,6 @@ class DeviceCommands:
         self._offboard.set_own(
             link.vehicle, 6 * max(sets, 0), np.clip(params[:6], -1.0, 1.0).tolist()
         )
-        return Answer(ACCEPTED)
-
-    @handles(mavlink.MAV_CMD_DO_GRIPPER)
-    def _grip(self, link: Link, params: Sequence[float]) -> Answer:
-        """Opens or closes a gripper, counted from 1, or all of them."""
-        i = link.vehicle
-        count = self._grippers.count(i)
-        if not count:
-            return Answer(
-                NO_ANSWER, "command DO_GRIPPER needs a gripper, and this vehicle has none"
-            )
-        number, action = (int(each) if math.isfinite(each) else 0 for each in params[:2])
-        if not 0 <= number <= count:
-            return Answer(
-                DENIED, f"there is no gripper {number}: give 1 to {count}, or 0 for all of them"
-            )
-        if action not in (_RELEASE, _GRAB):
-            return Answer(DENIED, f"a gripper cannot do {params[1]:g}: 0 releases, 1 grabs")
-        for k in range(count) if number == 0 else (number - 1,):
-            self._grippers.command(i, k, action == _GRAB)
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_ACTUATOR_TEST)

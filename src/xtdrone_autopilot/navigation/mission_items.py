@@ -72,28 +72,10 @@ _FLOWN = PLACED | {
 FLYING = frozenset({TAKEOFF, LAND, LOITER_TO_ALT, LOITER_TURNS})
 OF_VTOLS = frozenset({VTOL_TAKEOFF, VTOL_LAND, DO_VTOL_TRANSITION})
 GIMBAL = frozenset({204, 205, 1000, 1001})  # obeyed by a camera mount
-# What cameras, servos and grippers do: missions pass them by.
+GRIPPER = frozenset({211})  # obeyed by a gripper
+# What cameras, servos and winches do: missions pass them by.
 PAYLOAD = frozenset(
-    {
-        183,
-        187,
-        196,
-        200,
-        203,
-        206,
-        211,
-        214,
-        260,
-        530,
-        531,
-        532,
-        2000,
-        2001,
-        2003,
-        2500,
-        2501,
-        42600,
-    }
+    {183, 187, 196, 200, 203, 206, 214, 260, 530, 531, 532, 2000, 2001, 2003, 2500, 2501, 42600}
 )
 FENCE_ITEMS = frozenset(
     {RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION, CIRCLE_EXCLUSION}
@@ -103,7 +85,7 @@ _WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY, CONDITION_DELAY})  # waits of 
 LONGEST_S = 86400.0  # longest wait of an item: a day [s]
 # As PX4, a geofence may hold places that bound nothing.
 _COMMANDS = {
-    MISSION: _FLOWN | GIMBAL | PAYLOAD,
+    MISSION: _FLOWN | GIMBAL | GRIPPER | PAYLOAD,
     FENCE: FENCE_ITEMS | PLACED | {RALLY_POINT},
     RALLY: frozenset({RALLY_POINT}),
 }
