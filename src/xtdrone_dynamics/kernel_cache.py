@@ -268,8 +268,11 @@ def _load_language() -> None:
 
     Numba's compiler would load it after it has listed the operators that it knows. It would list
     them anew for a kernel that the first one calls, and lose what it has found out about them.
-    Loading makes further things known, which the second round loads.
+    Numbers in lanes add to these operators; a kernel from the cache that takes some would load them
+    in the midst of a compilation. Loading makes further things known, which the second round loads.
     """
+    from . import lane_numbers  # noqa: F401
+
     for _ in range(2):
         cpu_target.target_context.refresh()
         cpu_target.typing_context.refresh()

@@ -65,6 +65,52 @@ def test_a_kernel_from_the_cache_loads_nothing_that_compiles(call, tmp_path):
     assert call().stdout == "42\nFalse\n"
 
 
+TRIPLE = """from xtdrone_dynamics.compiled import njit
+
+@njit
+def triple(x):
+    return x + x + x
+"""
+IN_LANES = """import numpy as np
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.lane_numbers import lane_array
+from triple import triple
+
+@njit
+def fill(x):
+    values = lane_array(x)
+    values[0] = triple(values[1])
+
+@njit
+def call(x):
+    return triple(x)
+
+fill(np.ones((2, 8))), call(2.0)
+"""
+AFTER_ANOTHER = """import math
+import numpy as np
+from xtdrone_dynamics.compiled import njit
+from triple import triple
+
+@njit
+def length(x):
+    return math.hypot(triple(1.0), 4.0) + -x
+
+print(length(np.float32(1.0)))
+"""
+
+
+@pytest.mark.slow
+def test_a_kernel_is_compiled_that_calls_one_which_was_kept_for_lanes(call, tmp_path):
+    """Its negation of a float32 comes after a function for which Numba compiles another kernel."""
+    (tmp_path / "triple.py").write_text(TRIPLE)
+    program = tmp_path / "kernel.py"
+    program.write_text(IN_LANES)
+    assert call().stderr == ""
+    program.write_text(AFTER_ANOTHER)
+    assert call().stdout == "4.0\n"
+
+
 @pytest.mark.long
 def test_a_kernel_from_the_cache_hashes_with_the_salt_of_its_process(call, tmp_path):
     program = tmp_path / "kernel.py"
