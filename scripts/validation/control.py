@@ -82,6 +82,9 @@ VEHICLES = (
     "bicopter",
     "coaxial",
     "crazyflie",
+    "racer",
+    "tello",
+    "quadrotor_gripper",
 )
 
 

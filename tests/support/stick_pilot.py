@@ -26,7 +26,7 @@ GAMEPAD = """(() => { window.gamepad = { id: 'test', connected: true, mapping: '
 MOVE = """(axes) => { gamepad.axes = axes; const all = (name, n) => [...Array(n).keys()].map(
     (k) => station.frame.get(0, name, k));
     return [station.frame.t, all('pos', 3), all('vel', 3), all('quat', 4)]; }"""
-LAPS = "station.panel.race.state?.vehicles[0].laps.length ?? 0"  # no state before gate 1
+LAPS = "station.panel.race.state.vehicles[0].laps.length"
 SPEED, ACCELERATION = 3.0, 2.0  # largest on the path [m/s], and across and along it [m/s^2]
 TAKE_OFF, HOLD = 0, 4  # buttons of the gamepad
 ASKED = 10  # times that it asks for the mode

@@ -87,3 +87,14 @@ def test_axe_finds_nothing_on_a_race(context, tmp_path, size):
             assert axe.violations(page) == [], theme
         page.close()
     assert errors == []
+
+
+@pytest.mark.long
+def test_laps_are_known_before_the_first_gate(context, tmp_path):
+    """Also to a page that was told of them while it still loaded its panels."""
+    with serving(tmp_path, "--track", "eight") as running:
+        page, errors = browser.opened(context, running.url, most=8)
+        browser.until(page, "station.panel.race.state?.vehicles.length === 1")
+        assert page.evaluate("station.early.length") == 0
+        page.close()
+    assert errors == []

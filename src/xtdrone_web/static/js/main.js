@@ -31,6 +31,7 @@ class App {
     this.frame = null;
     this.steering = false; // sticks of this page fly a vehicle
     this.warnings = new Map();
+    this.early = []; // what came before the panels were loaded
     this.connection = new Connection(layout, {
       frame: (frame) => { this.previous = this.frame; this.frame = frame; this.publish("frame", frame); this.replay?.take(frame); },
       past: (frames) => { this.overlays.recall(frames); this.publish("past", frames); },
@@ -68,6 +69,7 @@ class App {
     this.panels = panels;
     panels.open();
     this.publish("events", scene.events);
+    for (const [topic, values] of this.early.splice(0)) this.publish(topic, ...values);
     await Promise.all([this.world.load(), this.actors.load(), this.fleet.load()]);
     this.setTheme(localStorage.getItem("xtdrone-theme") || (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark"));
     this.setView("orbit");
@@ -99,7 +101,11 @@ class App {
   /** The panels' objects by name, for tests and for the curious in the console. */
   get panel() { return this.panels.opened; }
 
-  publish(topic, ...values) { this.panels?.publish(topic, ...values); }
+  /** Tells the panels; until they are there, what is not told again soon is kept for them. */
+  publish(topic, ...values) {
+    if (this.panels) this.panels.publish(topic, ...values);
+    else if (topic !== "frame" && topic !== "status") this.early.push([topic, values]);
+  }
 
   makeControls() {
     for (const button of field("views").children) button.onclick = () => this.setView(button.dataset.view);
