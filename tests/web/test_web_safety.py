@@ -12,9 +12,9 @@ from test_web_page import (
     tab,
     until_status,
 )
-from test_web_sticks import PAD
 
 import browser
+from stick_pilot import GAMEPAD
 
 pytestmark = pytest.mark.long
 
@@ -134,7 +134,7 @@ def test_sticks_without_a_gamepad_do_not_take_over(fly):  # noqa: F811
 
 def test_sticks_fly_one_selected_vehicle(fly):  # noqa: F811
     tab(fly, "sticks")
-    fly.evaluate(PAD)
+    fly.evaluate(GAMEPAD)
     fly.click("#fly")
     browser.until(fly, f"{TOAST}.includes('select the one vehicle')")
     assert not fly.evaluate("station.steering")
@@ -143,7 +143,7 @@ def test_sticks_fly_one_selected_vehicle(fly):  # noqa: F811
 def test_buttons_of_the_gamepad_order_the_vehicle_that_flies(fly, station):  # noqa: F811
     in_air(fly, station)
     tab(fly, "sticks")
-    fly.evaluate(PAD)
+    fly.evaluate(GAMEPAD)
     fly.click("#vehicles li:nth-child(1) button")
     fly.click("#fly")
     fly.click("#all")
