@@ -121,14 +121,14 @@ messages = st.one_of(
 )
 
 
-def protocol():
+def protocol(say=lambda i, severity, text: None):
     store, replies, clock = Store(), [], StepClock()
 
     def reply(link, message):
         message.pack(mavlink.MAVLink(None, 1, 1))  # it can be sent
         replies.append(message)
 
-    protocol = MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0, clock)
+    protocol = MissionProtocol(store, reply, say, lambda i: 0, clock)
     handlers = dict(declared(protocol, "receives"))
     protocol.handle = lambda link, message: handlers[message.get_type()](link, message)
     return protocol, store, replies, clock
@@ -215,6 +215,69 @@ def test_another_sender_is_told_that_an_upload_is_in_progress(system, port):
     clock.t_us += BUSY_US + 1  # the first one is gone
     assert say(count, system, port).get_type() == "MISSION_REQUEST_INT"
     assert say(item(0), 255, 1).type == mavlink.MAV_MISSION_ERROR
+
+
+UPLOADED = {  # of each kind one item that stays, and one of a fence that bounds nothing
+    0: [(16, 3, 473977420, 85455940)],
+    1: [(5003, 3, 473977420, 85455940), (16, 3, 473977420, 85455940)],
+    2: [(5100, 3, 473977420, 85455940)],
+}
+
+
+def upload(server, kind):
+    """Uploads the items of a kind; returns them as they were sent."""
+    items = [
+        mavlink.MAVLink_mission_item_int_message(
+            1, 1, k, frame, command, 0, 1, 20.0, 0, 0, 0, x, y, 5.0, kind
+        )
+        for k, (command, frame, x, y) in enumerate(UPLOADED[kind])
+    ]
+    count = mavlink.MAVLink_mission_count_message(1, 1, len(items), kind)
+    for message in (count, *items):
+        server.handle(Link, sent_by(message, 255))
+    return items
+
+
+@pytest.mark.parametrize("kind, cleared", [(0, [0]), (1, [1]), (2, [2]), (255, [0, 1, 2])])
+def test_clearing_a_kind_leaves_the_others(kind, cleared):
+    server, store, replies, _ = protocol()
+    for each in CAPACITY:
+        upload(server, each)
+    assert all(store.stored.values())
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_clear_all_message(1, 1, kind), 255))
+    assert replies[-1].type == mavlink.MAV_MISSION_ACCEPTED
+    assert [each for each in CAPACITY if not store.stored[each]] == cleared
+
+
+def test_a_kind_that_does_not_exist_is_not_cleared():
+    server, _, replies, _ = protocol()
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_clear_all_message(1, 1, 7), 255))
+    assert replies[-1].type == mavlink.MAV_MISSION_UNSUPPORTED
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_only_of_a_fence_it_is_said_that_an_item_bounds_nothing(kind):
+    said = []
+    server, store, _, _ = protocol(lambda i, severity, text: said.append(text))
+    upload(server, kind)
+    assert len(store.stored[kind]) == len(UPLOADED[kind])
+    assert len(said) == kind and all("bound nothing" in text for text in said)
+
+
+@pytest.mark.parametrize(
+    "frame, command, given, told",
+    [(3, 16, (473977420, 85455940), (47.397742, 8.545594)), (2, 178, (7, 9), (7.0, 9.0))],
+)
+def test_an_old_request_gets_degrees_and_numbers_that_are_no_place_as_they_are(
+    frame, command, given, told
+):
+    server, store, replies, _ = protocol()
+    params = (1.0, 5.0, -1.0, 0.0)
+    store.stored[0] = [Item(command, frame, params, *given, 5.0)]
+    server.handle(Link, sent_by(mavlink.MAVLink_mission_request_message(1, 1, 0, 0), 255))
+    item = replies[-1]
+    assert item.get_type() == "MISSION_ITEM"
+    assert (item.x, item.y) == pytest.approx(told, rel=1e-9)
 
 
 def test_errors_carry_a_result_of_mavlink():
