@@ -11,6 +11,7 @@ from pyulog import ULog
 import pose_bags
 import recorded_flights
 import ulogs
+from web_client import Client
 from xtdrone_core import XtdroneError, frames
 from xtdrone_core.command import main
 from xtdrone_core.runs.ports import Ports
@@ -325,8 +326,6 @@ def server(flown):
 
 @pytest.fixture
 def connect(server):
-    from conftest import Client
-
     clients = []
 
     def open_one(**headers):
