@@ -83,7 +83,6 @@ VEHICLES = (
     "coaxial",
     "crazyflie",
     "racer",
-    "tello",
     "quadrotor_gripper",
 )
 
@@ -403,7 +402,7 @@ def every_vehicle(page):
         "vehicle's own parameters. RMS of the distance to the set-point after 10 s [cm]; INDI may "
         "not be above the cascade, or above 5 cm. *SE(3)* and *Mellinger* are `se3` and "
         "`mellinger` as velocity_control, attitude_control and rate_control, *INDI, least "
-        "squares* is INDI with `--mixer least_squares`.",
+        "squares* is INDI with `--mixer least_squares`. tello is left out: it has no GPS.",
     )
     page.table("vehicle", *CONTROLLERS, "INDI, least squares", "holds")
     for vehicle in VEHICLES:
