@@ -35,7 +35,7 @@ from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.scenario.loads import SlungLoad, parse_loads
-from xtdrone_core.scenario.models import parse_models
+from xtdrone_core.scenario.models import PlacedModel, parse_models
 from xtdrone_dynamics import quaternion
 
 from .entities import Entities
@@ -243,23 +243,21 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
         monitor = CrashMonitor(names, fleet, engine, on_collision, on_crash)
         figures = FlightFigures(names, monitor, autopilot)
         entities = Entities(world, scenario.vehicles, models, engine, plant.pushes)
-        for name in _insert(entities, scenario) if before is None else ():
+        placed = parse_models(scenario.models)
+        for model in placed if before is None else ():
+            _insert(entities, model)
             for remark in entities.inserted[-1].remarks:
-                console.remarks.append(f"{name}: {remark}")
-                on_text(None, WARNING, f"{name}: {remark}")
+                console.remarks.append(f"{model.name}: {remark}")
+                on_text(None, WARNING, f"{model.name}: {remark}")
         race = _lap_timer(scenario, setup.on_event)
         recorders: list[Observer] = []
         if setup.folder is not None and loads:
             recorders.append(
                 LoadRecorder(setup.folder, setup.log_gaps, loads, entities.inserted_states)
             )
-        if setup.folder is not None and scenario.models:
-            names_of_models = [model.name for model in parse_models(scenario.models)]
-            recorders.append(
-                ModelRecorder(
-                    setup.folder, setup.log_gaps, partial(entities.states, names_of_models)
-                )
-            )
+        if setup.folder is not None and placed:
+            states = partial(entities.states, [model.name for model in placed])
+            recorders.append(ModelRecorder(setup.folder, setup.log_gaps, states))
         if isinstance(engine, Gripping) and any(model.grippers for model in models):
             recorders.append(GripWatch(engine, scenario.vehicles, models, setup.on_event))
         parts = Parts(
@@ -311,13 +309,11 @@ def _sling(
     slinger.sling(hung + own, cables + own_cables)
 
 
-def _insert(entities: Entities, scenario: Scenario) -> Iterable[str]:
-    """Puts the models of a scenario into the world, and yields the name of each then."""
-    for model in parse_models(scenario.models):
-        sdf = f'<sdf version="1.7"><include><uri>{escape(str(model.sdf))}</uri></include></sdf>'
-        turn = quaternion.from_euler(0.0, 0.0, model.yaw)
-        entities.insert(sdf, model.name, Pose(model.pos, tuple(turn)))
-        yield model.name
+def _insert(entities: Entities, model: PlacedModel) -> None:
+    """Puts a model into the world."""
+    sdf = f'<sdf version="1.7"><include><uri>{escape(str(model.sdf))}</uri></include></sdf>'
+    turn = quaternion.from_euler(0.0, 0.0, model.yaw)
+    entities.insert(sdf, model.name, Pose(model.pos, tuple(turn)))
 
 
 def build_sensors(

@@ -1,26 +1,19 @@
 """Figures of slung loads, from the log of their true places."""
 
-import csv
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from xtdrone_core import plot_style
+from xtdrone_core.runs.log_file import read_named_rows
 
 LOG = "loads.csv"
 
 
 def read(folder: Path) -> dict[str, np.ndarray]:
     """Returns rows of t [s], x, y, z [m] and swing [deg] by load."""
-    rows: dict[str, list[list[float]]] = defaultdict(list)
-    with (folder / LOG).open() as file:
-        for row in csv.DictReader(file):
-            rows[row["load"]].append(
-                [float(row[name]) for name in ("t_s", "x", "y", "z", "swing_deg")]
-            )
-    return {name: np.array(table) for name, table in rows.items()}
+    return read_named_rows(folder / LOG)
 
 
 def swing_after(folder: Path, stops: Sequence[float], after: float, seconds: float) -> list[float]:

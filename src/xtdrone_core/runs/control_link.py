@@ -335,14 +335,13 @@ class ControlServer:
         try:
             client.sock.settimeout(SEND_S)  # one that does not read must not block the simulation
             client.sock.sendall(json.dumps(line).encode() + b"\n")
-        except TimeoutError:
-            self.warn(
-                f"a client of the control socket did not read for {SEND_S:g} s: "
-                "its connection is closed"
-            )
+        except OSError as error:
             self._drop(client)
-        except OSError:
-            self._drop(client)
+            if isinstance(error, TimeoutError):
+                self.warn(
+                    f"a client of the control socket did not read for {SEND_S:g} s: "
+                    "its connection is closed"
+                )
 
     def _drop(self, client: _Client) -> None:
         client.sock.close()

@@ -6,11 +6,16 @@ continues, with a gap, once there is space. LogGaps collects what is missing.
 """
 
 import contextlib
+import csv
 import logging
 import os
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Data: TypeAlias = Any  # bytes, or an array: Python 3.10 has no type for what has a buffer
 MAX = 5  # gaps of one log that are listed; the last one includes all later ones
@@ -142,3 +147,20 @@ def append(path: Path, data: Data, create: bool = True) -> None:
             raise
     finally:
         os.close(file)
+
+
+def read_named_rows(file: Path) -> dict[str, "np.ndarray"]:
+    """Reads a CSV file with a header, and columns time, name and numbers, as that of loads.
+
+    Returns:
+        (K, C) by name: the time [s] and the numbers of each row.
+    """
+    import numpy as np  # here, so that what only writes needs none
+
+    rows: dict[str, list[list[str]]] = defaultdict(list)
+    with file.open(newline="") as lines:
+        table = csv.reader(lines)
+        next(table)
+        for time, name, *numbers in table:
+            rows[name].append([time, *numbers])
+    return {name: np.array(found, dtype=float) for name, found in rows.items()}

@@ -13,7 +13,7 @@ from xtdrone_core.contracts import CommandsGrippers, Flight, Gripping, required
 from xtdrone_core.flight_agent import FlightAgent, minimum_jerk
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option
-from xtdrone_dynamics.quaternion import rotate
+from xtdrone_dynamics.quaternion import rotate, to_euler
 
 from ..errors import PerceptionError
 from ..landing.tracker import MarkerTracker
@@ -191,8 +191,7 @@ class PickAgent(FlightAgent):
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Begins above the start."""
-        x, y, z, w = estimates.quat[0]
-        yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+        yaw = to_euler(*estimates.quat[0])[2]
         self._ahead = np.array([math.cos(yaw), math.sin(yaw), 0.0])
         self._offset = self._reach(estimates)
         self._start, self._stage_us = self.home[0] + [0.0, 0.0, self.height], t_us

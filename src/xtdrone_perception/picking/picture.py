@@ -1,6 +1,5 @@
 """Figures of a parcel that was picked up and put down, by the truth."""
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import plot_style
+from xtdrone_core.runs.log_file import read_named_rows
 from xtdrone_core.runs.run_folder import TRUTH
 from xtdrone_core.runs.truth_log import read_truth
+from xtdrone_dynamics.quaternion import to_euler
 
 LOG = "models.csv"
 _BEFORE_S = 0.5  # whose mean place counts as that before the arm moves
@@ -18,12 +19,7 @@ _PARCEL, _GOAL = "parcel", "goal_marker"  # names of the models
 
 def read(folder: Path) -> dict[str, np.ndarray]:
     """Returns rows of t [s], position (3) [m] and quaternion xyzw (4) by model."""
-    rows: dict[str, list[list[float]]] = {}
-    with (folder / LOG).open() as file:
-        for row in csv.reader(file):
-            if row[0] != "t_s":
-                rows.setdefault(row[1], []).append([float(row[0]), *map(float, row[2:])])
-    return {name: np.array(table) for name, table in rows.items()}
+    return read_named_rows(folder / LOG)
 
 
 def figures(folder: Path, moves: Sequence[float], beside: float) -> dict[str, Any]:
@@ -84,9 +80,7 @@ def draw(folder: Path, moves: Sequence[float], beside: float) -> None:
 def _flight(folder: Path) -> tuple[np.ndarray, np.ndarray, float]:
     """Times (K,) [s], places (K, 3) [m] and the yaw at the start [rad] of the vehicle."""
     t_us, table = read_truth(folder / TRUTH, 1)
-    x, y, z, w = table[0, 0, 3:7]
-    yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    return t_us * 1e-6, table[:, 0, :3], float(yaw)
+    return t_us * 1e-6, table[:, 0, :3], to_euler(*table[0, 0, 3:7])[2]
 
 
 def _goal(marker: np.ndarray, beside: float, yaw: float) -> np.ndarray:

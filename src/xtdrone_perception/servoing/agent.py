@@ -12,6 +12,7 @@ from xtdrone_core.contracts import Flight
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option
+from xtdrone_dynamics.quaternion import to_euler
 
 from ..errors import PerceptionError
 from ..tracking.sight import camera_of
@@ -160,6 +161,5 @@ class OpeningsAgent(FlightAgent):
 
 def _ahead(quat: np.ndarray) -> np.ndarray:
     """Level direction (2,) in which a vehicle of attitude xyzw looks."""
-    x, y, z, w = quat
-    yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    yaw = to_euler(*quat)[2]
     return np.array([math.cos(yaw), math.sin(yaw)])
