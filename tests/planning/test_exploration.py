@@ -76,11 +76,20 @@ def test_a_lone_free_voxel_is_a_frontier_towards_what_is_unseen_beside_it(unseen
     field.state[:], cell = OCCUPIED, np.array([30, 45, 7])
     field.state[tuple(cell)] = FREE
     for beside in unseen:
-        field.state[tuple(cell + [*beside, 0])] = UNSEEN
+        for far in range(1, 5):
+            field.state[tuple(cell + far * np.array([*beside, 0]))] = UNSEEN
     patches = frontiers(field, LIMITS, BOUNDS)
     assert patches.pos == pytest.approx((cell + field.low + 0.5)[None] * 0.2)
     assert patches.out == pytest.approx(np.array([out]))
     assert patches.voxels.tolist() == [1]
+
+
+@pytest.mark.parametrize(("voxels", "counts"), [(1, False), (2, False), (3, True), (8, True)])
+def test_a_film_of_unseen_space_before_a_wall_is_no_frontier(voxels, counts):
+    field = field_of(lambda x, y: np.where(x < 2.0, FREE, OCCUPIED))
+    first = int(np.argmax(field.state[:, 40, 5] == OCCUPIED))
+    field.state[first : first + voxels] = UNSEEN
+    assert bool(len(frontiers(field, LIMITS, BOUNDS).voxels)) == counts
 
 
 def test_places_in_the_open_are_all_in_the_window_and_as_far_as_a_king_goes():

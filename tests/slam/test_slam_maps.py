@@ -10,8 +10,9 @@ from scipy.spatial.transform import Rotation
 from xtdrone_slam import SlamError
 from xtdrone_slam.lidar import map_files
 from xtdrone_slam.lidar.grid import FREE, OCCUPIED, UNKNOWN, grid_of
-from xtdrone_slam.lidar.planar import PlanarSlam
-from xtdrone_slam.lidar.pose_graph import Edge, between, optimised
+from xtdrone_slam.lidar.planar import PlanarSlam, line_equations, match
+from xtdrone_slam.lidar.pose_graph import Edge, between, optimised, weight_of
+from xtdrone_slam.lidar.voxel_map import VoxelMap
 
 GRAVITY = 9.80665
 
@@ -22,16 +23,55 @@ def test_a_loop_closure_spreads_the_drift_over_a_pose_graph():
     edges, drifted = [], [true[0]]
     for k in range(40):
         step = between(true[k], true[k + 1]) + [0.005, 0.0, 0.004]
-        edges.append(Edge(k, k + 1, step, (0.02, 0.02, 0.01)))
+        edges.append(Edge(k, k + 1, step, np.diag([50.0, 50.0, 100.0])))
         c, s = math.cos(drifted[-1][2]), math.sin(drifted[-1][2])
         shift = np.array([[c, -s], [s, c]]) @ step[:2]
         drifted.append(np.array([*(drifted[-1][:2] + shift), drifted[-1][2] + step[2]]))
     drifted = np.array(drifted)
     assert np.linalg.norm(drifted[-1, :2]) > 0.2
-    edges.append(Edge(0, 40, np.zeros(3), (0.01, 0.01, 0.005)))
+    edges.append(Edge(0, 40, np.zeros(3), np.diag([100.0, 100.0, 200.0])))
     solved = optimised(drifted, edges)
     assert np.linalg.norm(solved[-1, :2]) < 0.03
     assert np.linalg.norm(solved[:, :2] - true[:, :2], axis=1).max() < 0.12
+
+
+def test_a_loop_moves_poses_only_where_its_match_says_something():
+    steps = np.array([1.0, 0.0, 0.0])
+    poses = np.column_stack([np.arange(4.0), np.zeros(4), np.zeros(4)])
+    edges = [Edge(k, k + 1, steps, np.diag([50.0, 50.0, 200.0])) for k in range(3)]
+    turn = Rotation.from_euler("z", 30.0, degrees=True).as_matrix()
+    covariance = turn @ np.diag([25.0, 4e-4, 1e-4]) @ turn.T  # along a corridor at 30 degrees
+    wrong = np.array([3.0, 0.0, 0.0]) + turn @ [0.8, 0.1, 0.0]
+    edges.append(Edge(0, 3, wrong, weight_of(covariance)))
+    off = turn.T @ (optimised(poses, edges)[-1] - poses[-1])
+    assert abs(off[0]) < 0.02 < off[1] < 0.1
+
+
+def wall(y, x=(-3.0, 3.0), spacing=0.1):
+    """Points (M, 3) on a wall along x."""
+    along = np.arange(*x, spacing)
+    return np.column_stack([along, np.full(len(along), y), np.zeros(len(along))])
+
+
+def test_a_match_along_two_walls_says_nothing_about_the_way_between_them():
+    table = VoxelMap(0.5)
+    table.add(np.vstack([wall(2.0, (-9.0, 9.0)), wall(-2.0, (-9.0, 9.0))]))
+    scan = np.vstack([wall(1.95), wall(-2.05)])[:, :2]
+    pose, used, information = match(scan, np.zeros(3), table, (1.0, 1.0, 0.2))
+    assert used == len(scan) and pose[1] == pytest.approx(0.05, abs=5e-3)
+    assert information[0, 0] < 1e-3 * information[1, 1]
+
+
+@pytest.mark.parametrize(("thickness", "used"), [(0.05, True), (0.2, False)])
+def test_the_other_face_of_a_wall_is_not_taken_for_it(thickness, used):
+    table, points = VoxelMap(0.5), wall(2.0 + thickness)
+    table.add(wall(2.0))
+    matrix, vector = np.empty((6, 6)), np.empty(6)
+    count = line_equations(
+        points, np.eye(3), np.zeros(3), table.keys, table.counts, table.cells, table.side, 0.15,
+        matrix, vector,
+    )  # fmt: skip
+    assert count > 0.9 * len(points) if used else count == 0
 
 
 def room(pose, half=(4.0, 3.0), rays=360):

@@ -8,7 +8,7 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 from ..heading import turn
-from ..maps.distance_field import FREE, UNSEEN, DistanceField
+from ..maps.distance_field import FREE, OCCUPIED, UNSEEN, DistanceField
 from ..planners.planner import Limits
 
 PATCH = 0.8  # side of the upright blocks that frontiers are grouped by [m]
@@ -17,6 +17,7 @@ _BEFORE = 0.5  # so near before a frontier a line of sight may end [m]
 _YAWS = 16  # headings that are tried
 _CLOSE = 2.0  # the nearest frontier is looked at from so near [m]
 _EVERY = 2  # cells between two places that are tried
+_FILM = 0.5  # unseen space before a surface that is no thicker is no frontier [m]
 _SPARE = 0.05  # more room than a way needs [m]
 _FAR = 1e6
 
@@ -53,7 +54,7 @@ def frontiers(field: DistanceField, limits: Limits, bounds: np.ndarray) -> Patch
         limits: Heights.
         bounds: (2, 3) lowest and highest place that is to be explored [m].
     """
-    cells, outward = _frontiers(field.state)
+    cells, outward = _frontiers(field.state, int(_FILM / field.resolution))
     places = (cells + field.low + 0.5) * field.resolution
     inside = (places >= bounds[0]).all(axis=1) & (places <= bounds[1]).all(axis=1)
     inside &= (places[:, 2] >= limits.low - 0.3) & (places[:, 2] <= limits.high + 0.3)
@@ -209,33 +210,50 @@ def tour(lengths: np.ndarray) -> list[int]:
 
 
 @njit(nogil=True)
-def _frontiers(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _frontiers(state: np.ndarray, film: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the free voxels (F, 3) that have an unseen one beside them on their level.
 
-    And where those are, (F, 2), the sum of the unit vectors to them.
+    And where those are, (F, 2), the sum of the unit vectors to them. A film of so many unseen
+    voxels on a surface does not count: rays that graze a wall never show that it is free.
     """
     nx, ny, nz = state.shape
     count = 0
     for fills in (False, True):
         out = np.empty((count if fills else 0, 3), dtype=np.int64)
-        outward = np.empty((count if fills else 0, 2))
+        outward = np.zeros((count if fills else 0, 2))
         n = 0
         for i in range(1, nx - 1):
             for j in range(1, ny - 1):
                 for k in range(nz):
                     if state[i, j, k] != FREE:
                         continue
-                    west, east = state[i - 1, j, k] == UNSEEN, state[i + 1, j, k] == UNSEEN
-                    south, north = state[i, j - 1, k] == UNSEEN, state[i, j + 1, k] == UNSEEN
-                    if not (west or east or south or north):
-                        continue
-                    if fills:
-                        out[n, 0], out[n, 1], out[n, 2] = i, j, k
-                        outward[n, 0] = int(east) - int(west)
-                        outward[n, 1] = int(north) - int(south)
-                    n += 1
+                    found = False
+                    for dx, dy in ((-1, 0), (1, 0), (0, -1), (0, 1)):
+                        if not _opens(state, i, j, k, dx, dy, film):
+                            continue
+                        found = True
+                        if fills:
+                            outward[n, 0] += dx
+                            outward[n, 1] += dy
+                    if found:
+                        if fills:
+                            out[n, 0], out[n, 1], out[n, 2] = i, j, k
+                        n += 1
         count = n
     return out, outward
+
+
+@njit
+def _opens(state: np.ndarray, i: int, j: int, k: int, dx: int, dy: int, film: int) -> bool:
+    """Whether unseen voxels lie beside one, in a direction, and no surface right behind them."""
+    if state[i + dx, j + dy, k] != UNSEEN:
+        return False
+    for n in range(2, film + 2):
+        a, b = i + n * dx, j + n * dy
+        inside = 0 <= a < state.shape[0] and 0 <= b < state.shape[1]
+        if not inside or state[a, b, k] != UNSEEN:
+            return not inside or state[a, b, k] != OCCUPIED
+    return True
 
 
 @njit(nogil=True)

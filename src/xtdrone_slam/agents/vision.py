@@ -24,6 +24,7 @@ from .recorder import first_sensor, imu_of, stereo_calibration
 from .trajectory import TRAJECTORY, TrajectoryAgent
 
 LATENCY_MS = 80.0  # time from exposure to estimator [ms]
+_PLANAR = 1 + 8  # EKF2_EV_CTRL: horizontal position and yaw, not the height
 _REST_US = 2_000_000  # rest at the start, for the estimator to align its attitude [us]
 _SYSTEM = "vision"  # folder in the run folder, for the calibration and the system's files
 
@@ -74,13 +75,16 @@ class VisionAgent(TrajectoryAgent):
         """
         super().attach(flight)
         name = f"autopilot '{flight.scenario.autopilot}'"
-        if self._gps_off:
+        aids = {"EKF2_GPS_CTRL": 0} if self._gps_off else {}
+        if self._adapter.planar:
+            aids["EKF2_EV_CTRL"] = _PLANAR
+        for parameter, value in aids.items():
             required(
                 flight.autopilot,
                 SettableParameters,  # type: ignore[type-abstract]  # a protocol
                 f"{name} has no parameters to set here",
-                "disable GNSS there, and give gps_off=false",
-            ).set_parameter(0, "EKF2_GPS_CTRL", 0)
+                f"set {parameter} to {value} there; gps_off=false leaves GNSS as it is",
+            ).set_parameter(0, parameter, value)
         required(
             flight.autopilot,
             ExternalPose,  # type: ignore[type-abstract]  # a protocol
@@ -99,6 +103,11 @@ class VisionAgent(TrajectoryAgent):
         run_folder.update_summary(Path(folder), **metrics)
         for name, value in metrics.items():
             print(f"{name}: {value}")
+
+
+def _lidar(adapter: adapters.Adapter) -> str:
+    """Returns a vehicle whose lidar fits."""
+    return "iris_2d_lidar" if adapter.planar else "iris_3d_lidar"
 
 
 class Aligner:
@@ -155,7 +164,7 @@ class _Vision(Observer):
         if sensor is None:
             raise SlamError(
                 f"'{adapter.name}' needs a {kind} sensor: give --vehicle "
-                + ("iris_3d_lidar" if adapter.takes_scans else "iris_stereo")
+                + (_lidar(adapter) if adapter.takes_scans else "iris_stereo")
             )
         imu, imu_pos = imu_of(blocks)
         assert flight.folder is not None  # the recorder has made its dataset there
@@ -169,6 +178,7 @@ class _Vision(Observer):
         self._flight, self._latency_us, self._event = flight, latency_us, event
         self._key = sensor["vehicle"], sensor["sensor"]
         self._imu = "imu" in adapter.inputs
+        self._axes = 2 if adapter.planar else 3  # of a position
         # The start position of the scenario is known.
         self._align = Aligner(flight.state.pos[0], imu_pos)
         # Times of delivery and of exposure, position, quaternion.
@@ -211,7 +221,7 @@ class _Vision(Observer):
             autopilot = self._flight.autopilot  # another one when the fleet has changed
             cast(ExternalPose, autopilot).take_pose(0, measured_us, position, quat)
             error = position - self._truth.pop(measured_us)
-            self._errors.append(float(np.linalg.norm(error)))
+            self._errors.append(float(np.linalg.norm(error[: self._axes])))
 
     def on_reading(self, reading: Reading) -> None:
         """Submits a pair or scan to the system and waits for its answer."""

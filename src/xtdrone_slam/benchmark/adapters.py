@@ -31,6 +31,7 @@ class Adapter:
     inputs: tuple[str, ...] = ("stereo",)  # names of link.INPUTS
     requirements: tuple[str, ...] = ()  # pip requirements of its own environment
     install: tuple[str, ...] = ()  # command to run after pip
+    planar: bool = False  # its poses have no height
     folder: str = ""  # folder of the adapter.yaml
     declared: dict[str, Argument] = field(default_factory=dict)  # parameters by name
 
@@ -128,6 +129,7 @@ def load(name: str, /, **parameters: Any) -> Adapter:  # values of YAML or a com
             inputs=tuple(map(str, values.get("inputs", ("stereo",)))),
             requirements=tuple(map(str, values.get("requirements", ()))),
             install=tuple(map(str, values.get("install", ()))),
+            planar=bool(values.get("planar")),
             folder=str(path.parent),
             declared=known,
         )

@@ -17,22 +17,27 @@ from xtdrone_dynamics.compiled import njit
 from . import undistortion
 from .grid import Grid, grid_of
 from .inertial import InertialFilter, State
-from .pose_graph import Edge, between, optimised, turned, wrapped
+from .pose_graph import Edge, between, optimised, turned, weight_of, wrapped
 from .voxel_map import VoxelMap, nearest_points, thin
 
 _LEAF, _CELL = 0.1, 0.5  # distance of points that are matched, and side of the map's cells [m]
-_LEVEL = 0.8  # points further above or below the lidar's plane may lie on the ground [m]
-_NEIGHBOURS = 4  # points to which a line is fitted
+_BELOW = -0.8  # points further below the lidar's plane may lie on the ground [m]
+_ABOVE = 2.0  # and those further above it on a ceiling
+_NEIGHBOURS, _FEWEST = 8, 4  # points to which a line is fitted
+_SPREAD = 0.12  # least deviation along a line of the points that are to tell its direction [m]
 _FLAT = 0.05  # largest variance across a line, as a share of that along it
 _CORNER, _CORNER_WEIGHT = 0.15, 0.3  # reach [m] and weight of points near a corner
 _DISTANCE, _KERNEL = 0.03, 0.1  # deviation of a point from its line, and Huber's kernel [m]
+_GATE = 0.15  # a point further from its line does not count [m]
 _DEVIATION = 0.05  # of a distance in the filter [m]
 _HEIGHT = 0.05  # deviation of the height from 0 [m]
 _STEP_M, _STEP_RAD = 0.5, 0.35  # between two keyframes
 _NEAR, _APART = 4.0, 30  # a loop is closed with keyframes so near [m] and so many before
 _AROUND = 4  # keyframes on both sides of an earlier one that its map has
-_MATCHED = 0.7  # share of the points of a scan that a loop closure has to match
+_MATCHED = 0.5  # share of the points of a scan that a loop closure has to match
 _WIDE = (1.0, 1.0, 0.2)  # deviations of the guess for a loop closure [m, m, rad]
+_STEP_DEVIATIONS = 0.02, 0.02, 0.005  # of a step from one keyframe to another [m, m, rad]
+_UNSEEN = 5.0, 5.0, 1.0  # the same where a scan says nothing about it
 _ITERATIONS = 12
 _CONVERGED = 1e-4  # [m] and [rad]
 
@@ -46,7 +51,7 @@ def line_equations(
     counts: np.ndarray,
     cells: np.ndarray,
     side: float,
-    reach: float,
+    gate: float,
     matrix: np.ndarray,
     vector: np.ndarray,
 ) -> int:
@@ -59,7 +64,8 @@ def line_equations(
         points: (M, 3) of a scan, body [m].
         rotation, position: (3, 3) and (3,), the pose.
         keys, counts, cells, side: The map, see VoxelMap, whose points have z = 0.
-        reach: Longest distance of a point from those of its line [m].
+        gate: A point further from its line does not count [m]: it may lie on the other face of
+            a wall that was seen from behind.
         matrix, vector: (6, 6) J^T W J and (6,) J^T W r; written. See InertialFilter.correct().
 
     Returns:
@@ -72,36 +78,41 @@ def line_equations(
     for i in range(len(points)):
         px, py, pz = points[i, 0], points[i, 1], points[i, 2]
         up = rotation[2, 0] * px + rotation[2, 1] * py + rotation[2, 2] * pz
-        if abs(up) > _LEVEL:
+        if up < _BELOW or up > _ABOVE:
             continue
         x = rotation[0, 0] * px + rotation[0, 1] * py + rotation[0, 2] * pz + position[0]
         y = rotation[1, 0] * px + rotation[1, 1] * py + rotation[1, 2] * pz + position[1]
         number = nearest_points(x, y, 0.0, keys, counts, cells, side, found, distances)
-        if number < _NEIGHBOURS or distances[0] > reach * reach:
+        number = _within(distances[:number], side)
+        if number < _FEWEST:
             continue
         mx = my = xx = xy = yy = 0.0
-        for k in range(_NEIGHBOURS):
-            mx += found[k, 0] / _NEIGHBOURS
-            my += found[k, 1] / _NEIGHBOURS
-        for k in range(_NEIGHBOURS):
+        for k in range(number):
+            mx += found[k, 0] / number
+            my += found[k, 1] / number
+        for k in range(number):
             dx, dy = found[k, 0] - mx, found[k, 1] - my
             xx += dx * dx
             xy += dx * dy
             yy += dy * dy
         half, spread = 0.5 * (xx + yy), math.hypot(0.5 * (xx - yy), xy)
         straight = half - spread <= _FLAT * (half + spread)
-        if straight and distances[_NEIGHBOURS - 1] > reach * reach:
+        if straight and half + spread < number * _SPREAD**2:
             continue
         along = 0.5 * math.atan2(2.0 * xy, xx - yy)
         if not straight:
             if distances[0] > _CORNER * _CORNER:
                 continue
             mx, my, along = found[0, 0], found[0, 1], 0.0
+        matched = False
         for axis in range(1 if straight else 2):
             angle = along + (0.5 * math.pi if axis == 0 else 0.0)
             nx, ny = math.cos(angle), math.sin(angle)
             offset = nx * (x - mx) + ny * (y - my)
             size = abs(offset)
+            if size > gate:
+                continue
+            matched = True
             weight = 1.0 if size <= _KERNEL else _KERNEL / size
             if not straight:
                 weight *= _CORNER_WEIGHT
@@ -114,13 +125,22 @@ def line_equations(
                 vector[a] += weight * row[a] * offset
                 for b in range(6):
                     matrix[a, b] += weight * row[a] * row[b]
-        used += 1
+        used += matched
     return used
+
+
+@njit
+def _within(squares: np.ndarray, reach: float) -> int:
+    """Returns how many of the squared distances, the least first, are within reach."""
+    count = 0
+    while count < len(squares) and squares[count] <= reach * reach:
+        count += 1
+    return count
 
 
 def match(
     points: np.ndarray, guess: np.ndarray, table: VoxelMap, deviations: tuple[float, float, float]
-) -> tuple[np.ndarray, int]:
+) -> tuple[np.ndarray, int, np.ndarray]:
     """Matches a level scan with a map.
 
     Args:
@@ -130,19 +150,21 @@ def match(
         deviations: Of the guess.
 
     Returns:
-        The pose (3,), and the number of points used.
+        The pose (3,), the number of points used, and what they say about the pose: its
+        information (3, 3), which is 0 along a bare corridor.
     """
     pose, prior = guess.copy(), np.diag(1.0 / np.square(deviations))
     spatial = np.column_stack([points, np.zeros(len(points))])
     matrix, vector = np.empty((6, 6)), np.empty(6)
     chosen = [3, 4, 2]  # x, y and the turn about the vertical
-    used = 0
+    used, gate = 0, table.side
     for _ in range(_ITERATIONS):
         rotation = Rotation.from_rotvec([0.0, 0.0, pose[2]]).as_matrix()
         used = line_equations(
             spatial, rotation, np.array([*pose[:2], 0.0]), table.keys, table.counts, table.cells,
-            table.side, table.side, matrix, vector,
+            table.side, gate, matrix, vector,
         )  # fmt: skip
+        gate = max(0.5 * gate, _GATE)
         error = pose - guess
         error[2] = wrapped(error[2])
         information = matrix[np.ix_(chosen, chosen)] / _DISTANCE**2 + prior
@@ -150,7 +172,7 @@ def match(
         pose += step
         if np.abs(step).max() < _CONVERGED:
             break
-    return pose, used
+    return pose, used, matrix[np.ix_(chosen, chosen)] / _DISTANCE**2
 
 
 @dataclass(frozen=True)
@@ -220,7 +242,7 @@ class PlanarSlam:
         def equations(state: State, matrix: np.ndarray, vector: np.ndarray) -> int:
             count = line_equations(
                 thinned, state.rotation, state.position, table.keys, table.counts, table.cells,
-                table.side, table.side, matrix, vector,
+                table.side, _GATE, matrix, vector,
             )  # fmt: skip
             level = (_DEVIATION / _HEIGHT) ** 2  # the vehicle flies level
             matrix[5, 5] += level
@@ -237,7 +259,7 @@ class PlanarSlam:
         """Returns points (M, 3) of the body in the level frame below it (K, 2), without ground."""
         turn = Rotation.from_rotvec([0.0, 0.0, -self.pose[2]]) * self.attitude
         level = turn.apply(points)
-        return level[np.abs(level[:, 2]) < _LEVEL, :2]
+        return level[(level[:, 2] > _BELOW) & (level[:, 2] < _ABOVE), :2]
 
     def _is_new(self) -> bool:
         if not self._keyframes:
@@ -252,7 +274,8 @@ class PlanarSlam:
         self._poses = np.vstack([self._poses, self.pose])
         if last >= 0:
             step = between(self._poses[last], self.pose)
-            self._edges.append(Edge(last, last + 1, step, (0.02, 0.02, 0.005)))
+            weight = np.diag(1.0 / np.array(_STEP_DEVIATIONS))
+            self._edges.append(Edge(last, last + 1, step, weight))
         if self._loop_closure and self._close():
             self._poses = optimised(self._poses, self._edges)
             x, y, yaw = self._poses[-1]
@@ -274,13 +297,24 @@ class PlanarSlam:
             return False
         around = range(max(node - _AROUND, 0), min(node + _AROUND + 1, len(earlier)))
         points = self._keyframes[last].thinned
-        found, used = match(points, self.pose, self._map_of(around), _WIDE)
+        found, used, information = match(points, self.pose, self._map_of(around), _WIDE)
         if used < _MATCHED * len(points):
             return False
         step = between(self._poses[node], found)
-        self._edges.append(Edge(node, last, step, (0.02, 0.02, 0.005)))
+        self._edges.append(Edge(node, last, step, self._weight(node, information)))
         self.loops += 1
         return True
+
+    def _weight(self, node: int, information: np.ndarray) -> np.ndarray:
+        """Returns the weight (3, 3) of a loop's edge from a node, by the information of its match.
+
+        A scan of two walls alone fixes a pose across them and not along them.
+        """
+        turn = np.eye(3)
+        turn[:2, :2] = turned(self._poses[node, 2])
+        seen = information + np.diag(1.0 / np.square(_UNSEEN))
+        covariance = turn.T @ np.linalg.inv(seen) @ turn + np.diag(np.square(_STEP_DEVIATIONS))
+        return weight_of(covariance)
 
     def _map_of(self, nodes: range) -> VoxelMap:
         """Returns the map of some keyframes."""
@@ -293,6 +327,11 @@ class PlanarSlam:
     def trajectory(self) -> np.ndarray:
         """Returns the poses (N, 3) of the keyframes."""
         return self._poses.copy()
+
+    def closures(self) -> np.ndarray:
+        """Returns the places of the two keyframes of each closed loop (L, 2, 2) [m]."""
+        closed = [(e.before, e.after) for e in self._edges if e.after != e.before + 1]
+        return self._poses[np.array(closed, dtype=int).reshape(-1, 2), :2]
 
     def grid(self, resolution: float = 0.05) -> Grid:
         """Returns the occupancy grid of the keyframes.

@@ -41,7 +41,12 @@ class Edge:
     before: int
     after: int
     step: np.ndarray  # (3,) [m, m, rad]
-    deviations: tuple[float, float, float]  # standard deviations [m, m, rad]
+    weight: np.ndarray  # (3, 3) W; W^T W is the inverse of the step's covariance
+
+
+def weight_of(covariance: np.ndarray) -> np.ndarray:
+    """Returns the weight (3, 3) of an edge from the covariance of its step."""
+    return np.asarray(np.linalg.cholesky(np.linalg.inv(covariance)).T)
 
 
 def optimised(poses: np.ndarray, edges: list[Edge]) -> np.ndarray:
@@ -60,18 +65,17 @@ def optimised(poses: np.ndarray, edges: list[Edge]) -> np.ndarray:
             rotation = turned(a[2]).T
             error = between(a, b) - edge.step
             error[2] = wrapped(error[2])
-            scale = 1.0 / np.array(edge.deviations)
-            size = float(np.linalg.norm(scale * error))
-            scale *= math.sqrt(min(1.0, _KERNEL / size)) if size > 0.0 else 1.0
+            size = float(np.linalg.norm(edge.weight @ error))
+            weight = edge.weight * (math.sqrt(min(1.0, _KERNEL / size)) if size > 0.0 else 1.0)
             slope = np.array([[0.0, 1.0], [-1.0, 0.0]]) @ rotation @ (b[:2] - a[:2])
             first = np.block([[-rotation, slope[:, None]], [np.zeros((1, 2)), -np.ones((1, 1))]])
             second = np.block([[rotation, np.zeros((2, 1))], [np.zeros((1, 2)), np.ones((1, 1))]])
-            residuals[3 * k : 3 * k + 3] = scale * error
+            residuals[3 * k : 3 * k + 3] = weight @ error
             for node, block in ((edge.before, first), (edge.after, second)):
                 i, j = np.indices((3, 3))
                 rows.append(3 * k + i.ravel())
                 columns.append(3 * node + j.ravel())
-                values.append((scale[:, None] * block).ravel())
+                values.append((weight @ block).ravel())
         jacobian = sparse.csr_matrix(
             (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
             shape=(3 * len(edges), 3 * len(poses)),
