@@ -253,6 +253,15 @@ def test_settings_of_orbslam3_hold_the_calibration(tmp_path):
     assert storage.getNode("Camera1.fx").real() == 200.0
     assert np.allclose(storage.getNode("Stereo.T_c1_c2").mat()[:3, 3], (0.12, 0, 0))
     assert np.allclose(orbslam3.body_from_rectified(stereo()), stereo().left.pose)
+    assert storage.getNode("IMU.Frequency").empty()
+
+
+def test_settings_of_orbslam3_with_the_imu_hold_its_noise_and_place(tmp_path):
+    (tmp_path / "s.yaml").write_text(orbslam3.settings(stereo(), 900, 15, 0, True, 2.0))
+    storage = cv2.FileStorage(str(tmp_path / "s.yaml"), cv2.FILE_STORAGE_READ)
+    assert storage.getNode("IMU.NoiseGyro").real() == 2.0 * stereo().imu.gyroscope_noise_density
+    assert storage.getNode("IMU.Frequency").real() == stereo().imu.rate
+    assert np.allclose(storage.getNode("IMU.T_b_c1").mat(), stereo().left.pose)
 
 
 def test_configuration_of_vins_fusion_holds_the_calibration(tmp_path):

@@ -18,13 +18,25 @@ def main() -> None:
     import link
 
     answers = link.answers()
-    slam = orbslam3.System(values["vocabulary"], values["settings"], orbslam3.Sensor.STEREO)
+    sensor = orbslam3.Sensor.IMU_STEREO if values["inertial"] else orbslam3.Sensor.STEREO
+    slam = orbslam3.System(values["vocabulary"], values["settings"], sensor)
     slam.set_use_viewer(False)
     if not slam.initialize():
         sys.exit("ORB-SLAM3 did not start")
     body_from_camera = np.array(values["body_from_camera"])
-    for t_us, left, right in link.frames(sys.stdin.buffer, tuple(values["shape"])):
-        slam.process_image_stereo(left.copy(), right.copy(), t_us * 1e-6)
+    readings = []  # since the last pair: accelerometer, gyroscope, time [s]
+    for kind, t_us, payload in link.messages(sys.stdin.buffer):
+        if kind == link.IMU:
+            gyro, accel = link.reading(payload).tolist()
+            readings.append([*accel, *gyro, t_us * 1e-6])
+        if kind != link.PAIR:
+            continue
+        left, right = (image.copy() for image in link.images(payload, tuple(values["shape"])))
+        if values["inertial"]:
+            slam.process_stereo_inertial_enhanced(left, right, t_us * 1e-6, readings)
+            readings = []
+        else:
+            slam.process_image_stereo(left, right, t_us * 1e-6)
         tracked = slam.get_tracking_state() == orbslam3.TrackingState.OK
         camera_from_world = slam.get_frame_pose() if tracked else None
         features = slam.get_num_matched_features()
