@@ -1,7 +1,10 @@
 """What a planner may do wrong, and that its silence ends no flight."""
 
+import gc
 import sys
 import threading
+import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,3 +101,16 @@ def test_a_plan_comes_back_as_it_was_given_with_the_time_it_took():
     answer = Asker(Doing(plan), 60.0).plan(SITUATION)
     assert answer.plan is given
     assert answer.processor_ms > 0.1
+
+
+def test_the_thread_and_what_it_was_given_go_with_the_asker():
+    before = set(threading.enumerate())
+    voxels = VoxelMap((4, 4, 4), 0.5)
+    asker = Asker(Doing(lambda situation: Plan(still())), 60.0)
+    assert asker.plan(replace(SITUATION, voxels=voxels)).plan.trajectory is not None
+    (thread,) = set(threading.enumerate()) - before
+    left = weakref.ref(voxels)
+    del asker, voxels
+    gc.collect()
+    thread.join(timeout=60.0)
+    assert not thread.is_alive() and left() is None

@@ -4,6 +4,7 @@ import contextlib
 import queue
 import threading
 import time
+import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,8 @@ class Asker:
 
     Simulated time stands while it plans: what is flown depends on the plans alone, and not on how
     busy the machine is. A planner that has worked or slept for `longest_s` is not asked again; time
-    in which it wanted to work, and other programs did, does not count.
+    in which it wanted to work, and other programs did, does not count. The thread ends with the
+    last reference to its Asker, so that it keeps no map of a flight that is over.
     """
 
     def __init__(self, planner: Planner, longest_s: float) -> None:
@@ -39,7 +41,7 @@ class Asker:
             longest_s: Time of work or sleep after which a plan is not waited for any more [s].
         """
         self._planner, self._longest_s = planner, longest_s
-        self._asked: queue.SimpleQueue[Situation] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[Situation | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._hangs = False
@@ -49,8 +51,12 @@ class Asker:
         if self._hangs:
             return Answer(self._silence(), 0.0)
         if self._thread is None:  # one that hangs must not keep the program from its end
-            self._thread = threading.Thread(target=self._answer, name="planner", daemon=True)
+            queues = self._asked, self._answers
+            self._thread = threading.Thread(
+                target=_answer, args=(self._planner, *queues), name="planner", daemon=True
+            )
             self._thread.start()
+            weakref.finalize(self, self._asked.put, None)
         self._asked.put(situation)
         slept, tick = 0.0, min(_TICK_S, 0.1 * self._longest_s)
         begun = worked = self._worked()
@@ -71,20 +77,25 @@ class Asker:
     def _silence(self) -> Plan:
         return Plan(None, reason=f"the planner hangs: no answer in {self._longest_s:g} s")
 
-    def _answer(self) -> None:
-        while True:
-            situation = self._asked.get()
-            begun = time.thread_time()
-            plan = self._planned(situation)
-            self._answers.put(Answer(plan, 1e3 * (time.thread_time() - begun)))
 
-    def _planned(self, situation: Situation) -> Plan:
-        try:
-            plan = self._planner.plan(situation)
-        except BaseException as error:  # of a planner that anyone may have written
-            what = str(error).splitlines()[0] if str(error) else ""
-            return Plan(None, reason=f"the planner failed: {type(error).__name__} {what}".strip())
-        return Plan(None, reason=fault) if (fault := _fault(plan, situation)) else plan
+def _answer(
+    planner: Planner, asked: queue.SimpleQueue[Situation | None], answers: queue.SimpleQueue[Answer]
+) -> None:
+    """Answers each situation until None comes."""
+    while (situation := asked.get()) is not None:
+        begun = time.thread_time()
+        plan = _planned(planner, situation)
+        answers.put(Answer(plan, 1e3 * (time.thread_time() - begun)))
+        del situation, plan  # they hold the map, and may be the last that do
+
+
+def _planned(planner: Planner, situation: Situation) -> Plan:
+    try:
+        plan = planner.plan(situation)
+    except BaseException as error:  # of a planner that anyone may have written
+        what = str(error).splitlines()[0] if str(error) else ""
+        return Plan(None, reason=f"the planner failed: {type(error).__name__} {what}".strip())
+    return Plan(None, reason=fault) if (fault := _fault(plan, situation)) else plan
 
 
 def _fault(plan: object, situation: Situation) -> str:

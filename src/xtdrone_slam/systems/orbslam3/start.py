@@ -107,9 +107,7 @@ def main() -> None:
     if not stereo.is_radtan:
         parser.error("the lenses are equidistant, and ORB-SLAM3 gets radial-tangential ones here")
     (args.folder / "orbslam3.yaml").write_text(
-        settings(
-            stereo, args.features, args.fast, args.loops, bool(args.inertial), args.inflation
-        )
+        settings(stereo, args.features, args.fast, args.loops, bool(args.inertial), args.inflation)
     )
     (args.folder / "driver.json").write_text(
         json.dumps(
