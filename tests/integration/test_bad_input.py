@@ -35,7 +35,7 @@ def warm():
     [
         (["--vehicle", "irish"], "unknown vehicle 'irish': choose one of"),
         (["--vehicle", "irish"], "did you mean 'iris'?"),
-        (["--world", "moon"], "unknown world 'moon': choose one of corridor, empty, gap, hall"),
+        (["--world", "moon"], "unknown world 'moon': choose one of calibration, corridor, empty"),
         (["--engine", "bullet"], "unknown engine 'bullet': choose one of embedded"),
         (["--autopilot", "inav"], "unknown autopilot 'inav': choose one of ardupilot"),
         (["--gps", "galileo"], "galileo"),

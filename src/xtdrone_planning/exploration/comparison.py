@@ -42,9 +42,9 @@ HEAD = (
 
 
 def explore(
-    scheme: str, world: str, area: str, vehicle: str, seconds: float, folder: Path
+    scheme: str, world: str, area: str, vehicle: str, seconds: float, folder: Path, seed: int = 0
 ) -> Explored:
-    """Flies one exploration, and draws its map.
+    """Flies one exploration, whose noise has a seed, and draws its map.
 
     Raises:
         XtdroneError: There is no such world or vehicle, or the area cannot be read.
@@ -57,7 +57,8 @@ def explore(
         seconds=seconds,
         on_event=lambda t_us, name, **values: over.append(t_us) if name == "land" else None,
     )
-    scenario = Scenario(parse_vehicles(vehicle), world=world, speed=0.0, log="none")
+    vehicles = parse_vehicles(vehicle)
+    scenario = Scenario(vehicles, world=world, seed=seed, speed=0.0, log="none")
     with contextlib.closing(Simulation(scenario)) as simulation:
         simulation.agent = agent
         while not over and not simulation.crashes:

@@ -16,6 +16,8 @@ _TOUR = [
     (10, 6.4), (12, 8), (14.2, 7), (12.5, 5.2), (10, 5.6), (10, 2.6), (8, 0), (-6, 0),
 ]  # of worlds/hall.world: through all rooms [m]  # fmt: skip
 _AISLE = [(0, 0), (68, 0)]  # of worlds/corridor.world [m]
+# Middle, amplitude and frequency of x, y, z [m] and yaw [rad] before a board [Hz].
+_SHAKEN = (1.2, 0.35, 0.37), (0.0, 0.5, 0.31), (1.6, 0.35, 0.43), (0.0, 0.3, 0.26)
 
 
 def tour(step: float = 0.1) -> np.ndarray:
@@ -48,6 +50,28 @@ def park(step: float = 0.1) -> np.ndarray:
     angles = np.linspace(-0.75 * math.pi, 1.25 * math.pi, 60)
     lap = np.column_stack([13.0 + 17.0 * np.cos(angles), 13.0 + 15.0 * np.sin(angles)])
     return along(lap.tolist(), 3.0, 3.0, step)
+
+
+def calibration(step: float = 0.05) -> np.ndarray:
+    """Before the board of the world calibration: along and about each axis, then all at once.
+
+    Args:
+        step: Time between two samples [s].
+    """
+    alone, together = 7.0, 16.0
+    t = np.arange(0.0, 4.0 * alone + together + 0.5 * step, step)
+    columns = [t]
+    for k, (middle, part, rate) in enumerate(_SHAKEN):
+        first = _swelling(t, k * alone, alone) * np.sin(2.0 * math.pi * 0.43 * (t - k * alone))
+        last = _swelling(t, 4.0 * alone, together) * np.sin(2.0 * math.pi * rate * t)
+        columns.append(middle + part * (first + last))
+    return np.column_stack(columns)
+
+
+def _swelling(t: np.ndarray, begin: float, duration: float) -> np.ndarray:
+    """Returns a factor that rises from 0 to 1 and falls again in a while, smoothly."""
+    share = np.clip((t - begin) / duration, 0.0, 1.0)
+    return np.sin(math.pi * share) ** 2
 
 
 def along(

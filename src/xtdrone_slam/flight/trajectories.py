@@ -189,6 +189,7 @@ BUILT_IN = {
     "tour": tours.tour,
     "aisle": tours.aisle,
     "park": tours.park,
+    "calibration": tours.calibration,
 }
 
 

@@ -10,6 +10,33 @@ import numpy as np
 import orbslam3
 
 
+_TURNED = 0.5  # a pose that moves farther from one pair to the next tells of a new frame [m]
+
+
+class Frame:
+    """The first world frame of ORB-SLAM3, in which all poses are given.
+
+    ORB-SLAM3 turns its map to gravity once the IMU is initialised, some 15 s after its start. A
+    second jump is one of its own.
+    """
+
+    def __init__(self) -> None:
+        """Begins with ORB-SLAM3's own frame."""
+        self._first_from_now, self._last = np.eye(4), None
+        self.turned = False
+
+    def __call__(self, pose: np.ndarray) -> np.ndarray:
+        """Returns a pose (4, 4) in the first frame."""
+        given = self._first_from_now @ pose
+        last, self._last = self._last, given
+        if self.turned or last is None or np.linalg.norm((given - last)[:3, 3]) < _TURNED:
+            return given
+        self.turned = True
+        self._first_from_now = last @ np.linalg.inv(pose)
+        self._last = last
+        return last
+
+
 def main() -> None:
     """Runs until the input ends."""
     with open(sys.argv[1]) as file:
@@ -24,11 +51,12 @@ def main() -> None:
     if not slam.initialize():
         sys.exit("ORB-SLAM3 did not start")
     body_from_camera = np.array(values["body_from_camera"])
+    frame = Frame()
     readings = []  # since the last pair: accelerometer, gyroscope, time [s]
     for kind, t_us, payload in link.messages(sys.stdin.buffer):
         if kind == link.IMU:
             gyro, accel = link.reading(payload).tolist()
-            readings.append([*accel, *gyro, t_us * 1e-6])
+            readings.append((*accel, *gyro, t_us * 1e-6))
         if kind != link.PAIR:
             continue
         left, right = (image.copy() for image in link.images(payload, tuple(values["shape"])))
@@ -48,6 +76,8 @@ def main() -> None:
             @ np.linalg.inv(np.asarray(camera_from_world, float))
             @ np.linalg.inv(body_from_camera)
         )
+        if values["inertial"]:
+            pose = frame(pose)
         quat = link.quaternion(pose[:3, :3])
         print(link.pose_line(t_us, pose[:3, 3], quat, features), file=answers)
     slam.shutdown()
