@@ -10,14 +10,15 @@ import numpy as np
 import orbslam3
 
 
-_TURNED = 0.5  # a pose that moves farther from one pair to the next tells of a new frame [m]
+# A pose that moves [m] or turns [rad] farther from one pair to the next tells of a new frame.
+_MOVED, _TURNED = 0.5, 0.35
 
 
 class Frame:
     """The first world frame of ORB-SLAM3, in which all poses are given.
 
-    ORB-SLAM3 turns its map to gravity once the IMU is initialised, some 15 s after its start. A
-    second jump is one of its own.
+    ORB-SLAM3 turns its map to gravity once the IMU is initialised, a few seconds after its start.
+    A second jump is an error of its own.
     """
 
     def __init__(self) -> None:
@@ -29,7 +30,10 @@ class Frame:
         """Returns a pose (4, 4) in the first frame."""
         given = self._first_from_now @ pose
         last, self._last = self._last, given
-        if self.turned or last is None or np.linalg.norm((given - last)[:3, 3]) < _TURNED:
+        if self.turned or last is None:
+            return given
+        cosine = 0.5 * (np.trace(last[:3, :3].T @ given[:3, :3]) - 1.0)
+        if np.linalg.norm((given - last)[:3, 3]) < _MOVED and cosine > np.cos(_TURNED):
             return given
         self.turned = True
         self._first_from_now = last @ np.linalg.inv(pose)
