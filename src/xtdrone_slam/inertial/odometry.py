@@ -226,7 +226,7 @@ def held(
     means = 0.5 * (values[1:] + values[:-1])
     while len(readings) > 1 and readings[1][0] <= end:
         readings.popleft()
-    return Readings(times, means[:, :3], means[:, 3:])
+    return Readings(times, means[:, :3].copy(), means[:, 3:].copy())
 
 
 def joined(parts: list[Readings]) -> Readings:
