@@ -6,8 +6,10 @@ clock but the pacer.
 """
 
 import dataclasses
+import gc
 import json
 import logging
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,19 @@ from .world import world_of
 _log = logging.getLogger(__name__)
 
 STEP_US = 4000  # PX4's lockstep period [us]
+
+
+_WAIT = 8  # simulations that are over before memory is looked through for them
+_over: weakref.WeakSet["Simulation"] = weakref.WeakSet()
+
+
+def _free_closed() -> None:
+    """Frees simulations that are over and that nobody refers to but their own parts.
+
+    Python would do so late, as it counts objects: a map of 60 MB is one.
+    """
+    if len(_over) >= _WAIT:
+        gc.collect()
 
 
 class Simulation:
@@ -125,6 +140,7 @@ class Simulation:
         Raises:
             XtdroneError: Something in the scenario cannot be built.
         """
+        _free_closed()
         self.scenario, self.folder = scenario, None if folder is None else Path(folder)
         self.log_gaps = LogGaps(self.folder, self._warn)
         self._events = (
@@ -528,6 +544,7 @@ class Simulation:
 
     def _close_all(self) -> None:
         self._closed = True
+        _over.add(self)
         for observer in self.observers:
             observer.close()
         if self.requests is not None:

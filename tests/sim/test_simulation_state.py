@@ -1,6 +1,8 @@
 """Reset of some vehicles, save and load: what the parts beside the flight stack do."""
 
+import gc
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -289,3 +291,18 @@ def test_a_paused_run_waits_for_requests_where_there_can_be_any():
         assert asked.idled == [28_000] * 3 and asked.ticks == [40_000, 60_000]
     finally:
         simulation.close()
+
+
+def test_simulations_that_are_over_are_freed_after_some_others():
+    scenario = Scenario(parse_vehicles("iris"), speed=0.0, log="none")
+    gc.disable()  # as if Python counted too few objects to look for cycles
+    try:
+        first = Simulation(scenario, links=False)
+        left = weakref.ref(first)
+        first.close()
+        del first
+        for _ in range(9):
+            Simulation(scenario, links=False).close()
+        assert left() is None
+    finally:
+        gc.enable()
