@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import orbslam3
 
-
 # A pose that moves [m] or turns [rad] farther from one pair to the next tells of a new frame.
 _MOVED, _TURNED = 0.5, 0.35
 
