@@ -32,6 +32,7 @@ _LOST = 1.0  # its set-point is so far from the vehicle that it begins anew [m]
 _ALONE_S = 2.0  # nobody should come to where it stops for so long [s]
 _OWN = 0.55  # radius around the vehicle in which it would touch what were there [m]
 _BETTER = 0.02  # who is too close to an obstacle stops at least so much farther from it [m]
+_ROOM = 0.8  # part of the least distance at which what is flown is given up
 _LEFT = 0.3  # it has left a place when it is so far from it [m]
 _REST = 0.15  # slower is at rest [m/s]
 HANGS_S = 60.0  # a planner without an answer for so long hangs; kernels may compile before it [s]
@@ -42,7 +43,7 @@ class Pilot(Memory):
 
     What is flown always ends with a stop in space that is known to be free. A new plan takes its
     place as soon as it, flown for a moment and then braked, does so, too; else the vehicle brakes
-    on what it flies.
+    on what it flies. It stops at once if something is seen in its way where nothing had been.
 
     Attributes:
         voxels: The map.
@@ -174,6 +175,7 @@ class Pilot(Memory):
         """Plans, and flies the plan if it can be stopped in time."""
         begun = time.thread_time()
         self._update(t_us, pos)
+        self._stop_before_what_is_new(t_us)
         situation = self._situation(t_us + self._lead_us)
         plan, thread_ms = self._asked(situation)
         self._path = [plan.path]
@@ -196,6 +198,19 @@ class Pilot(Memory):
         self.plan_ms.append(1e3 * (time.thread_time() - begun) + thread_ms)
         if not taken or reason:
             self._hold(t_us, reason)
+
+    def _stop_before_what_is_new(self, t_us: int) -> None:
+        """Stops as hard as it can if what was seen since leaves what is flown too little room."""
+        flown = self.flown
+        first = min(max(round((t_us - flown.begun_us) * 1e-6 / STEP_S), 0), len(flown.pos) - 1)
+        left = Trajectory(t_us, flown.pos[first:], flown.vel[first:], flown.acc[first:])
+        now = self._field.distance(left.pos[0])
+        room = min(_ROOM * self.limits.radius, max(now - _BETTER, 0.0))
+        if guard.check(self._field, left, room, known=False) == guard.CLEAR:
+            return
+        stop = guard.stopping(left, 0.0, self.limits.acceleration)
+        if _length(stop) < _length(left) - _BETTER:
+            self._begin_anew(stop)
 
     def _situation(self, begin_us: int) -> Situation:
         """Returns what is known, for a trajectory that begins at a time."""
@@ -289,6 +304,10 @@ class Pilot(Memory):
         """Whether it is time to turn towards where it is to look at the goal."""
         left = float(np.linalg.norm(self.goal - pos)) if self.goal is not None else 0.0
         return left < self.limits.speed * (_TURNED_S + abs(float(turn(self.look, self.yaw))) / TURN)
+
+
+def _length(trajectory: Trajectory) -> float:
+    return float(np.linalg.norm(np.diff(trajectory.pos, axis=0), axis=1).sum())
 
 
 def still(t_us: int, pos: np.ndarray) -> Trajectory:

@@ -44,6 +44,16 @@ def test_a_vehicle_without_eyes_is_refused():
         pass
 
 
+def test_an_area_without_the_start_is_refused():
+    agent = ExploreAgent(1, area="3,-10,23,10")
+    scenario = xd.Scenario(vehicles="iris_depth_small", world="hall", log="none")
+    with (
+        pytest.raises(XtdroneError, match="the vehicle begins at 0,0, outside of the area 3,-10"),
+        xd.Simulation(scenario, agent=agent),
+    ):
+        pass
+
+
 def test_several_goals_are_read():
     assert read_goals("1,2,3; -4,5,6").tolist() == [[1.0, 2.0, 3.0], [-4.0, 5.0, 6.0]]
 

@@ -115,9 +115,17 @@ class ExploreAgent(SeeingAgent):
         """Finds the sensors; and what there is to see, for the figures alone.
 
         Raises:
-            PlanningError: The vehicle cannot see.
+            PlanningError: The vehicle cannot see, or begins outside of the area.
         """
         super().attach(flight)
+        place = np.array(flight.scenario.vehicles[0].pos[:2])
+        low, high = self._bounds[:, :2]
+        if (place < low).any() or (place > high).any():
+            x0, y0, x1, y1 = *low, *high
+            raise PlanningError(
+                f"the vehicle begins at {place[0]:g},{place[1]:g}, outside of the area "
+                f"{x0:g},{y0:g},{x1:g},{y1:g}: give an area that has its start"
+            )
         pilot, limits = self.pilot, self.pilot.limits
         bounds = np.array([[*row[:2], z] for row, z in zip(self._bounds, limits[4:])])
         start = np.array([*flight.scenario.vehicles[0].pos[:2], self.height])

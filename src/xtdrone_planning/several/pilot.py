@@ -75,9 +75,12 @@ class SharingPilot(Pilot):
             self._next_us = t_us
 
     def _plan(self, t_us: int, pos: np.ndarray) -> None:
-        """Plans, unless a plan waits."""
+        """Plans, unless a plan waits; it is dropped if the vehicle has to stop."""
         if self.agreement.planned is None:
             super()._plan(t_us, pos)
+        else:
+            self._update(t_us, pos)
+            self._stop_before_what_is_new(t_us)
 
     def _update(self, t_us: int, pos: np.ndarray) -> None:
         """Marks vehicles that rest as obstacles, for the search."""
