@@ -285,3 +285,36 @@ def test_a_planner_is_told_for_how_long_the_vehicle_has_not_left_its_place():
     flown(nothing, (9.0, 0.0, 2.0), 2.5, Waiting(), at=at)
     assert told[:3] == pytest.approx([0.0, 0.1, 0.2])
     assert told[14:17] == pytest.approx([1.4, 0.0, 0.1])
+
+
+class Straight:
+    """Flies along x at 2 m/s, whatever there is, and then has no plan."""
+
+    asked = 0
+
+    def plan(self, situation):
+        self.asked += 1
+        if self.asked > 1:
+            return Plan(None, reason="none")
+        t = 0.02 * np.arange(200)[:, None]
+        velocity = np.tile([2.0, 0.0, 0.0], (200, 1))
+        return Plan(
+            Trajectory(situation.t_us, situation.pos + velocity * t, velocity, 0 * velocity)
+        )
+
+
+def test_it_stops_before_what_is_seen_where_space_had_seemed_free():
+    pilot = a_pilot(Straight())
+    shape = pilot.voxels.cells.shape
+    pilot.voxels.cells[:] = np.full(shape, -6, dtype=np.int8)  # all of it is known to be free
+    pilot.start(0, START, 0.0)
+    pilot.goal = START + [8.0, 0.0, 0.0]
+    pilot.step(0, START, np.zeros(3), 0)
+    before = pilot.flown.pos[-1]
+    place = pilot.flown.since(80_000).pos
+    tree = np.floor((before + [-0.1, 0.0, 0.0]) / RESOLUTION).astype(int)
+    for cell in [tree + [0, dy, dz] for dy in (-1, 0, 1) for dz in range(-3, 4)]:
+        pilot.voxels.cells[tuple(cell % shape)] = 9
+    pilot.step(100_000, place, np.array([2.0, 0.0, 0.0]), 100_000)
+    assert pilot.flown.pos[-1, 0] < before[0] - 0.1 and pilot.flown.vel[-1] == pytest.approx(0.0)
+    assert pilot.reason == "none"
