@@ -121,10 +121,10 @@ class ExploreAgent(SeeingAgent):
         place = np.array(flight.scenario.vehicles[0].pos[:2])
         low, high = self._bounds[:, :2]
         if (place < low).any() or (place > high).any():
-            x0, y0, x1, y1 = *low, *high
+            area = ",".join(f"{number:g}" for number in (*low, *high))
             raise PlanningError(
-                f"the vehicle begins at {place[0]:g},{place[1]:g}, outside of the area "
-                f"{x0:g},{y0:g},{x1:g},{y1:g}: give an area that has its start"
+                f"the vehicle begins at {place[0]:g},{place[1]:g}, outside of the area {area}: "
+                "give one that has its start"
             )
         pilot, limits = self.pilot, self.pilot.limits
         bounds = np.array([[*row[:2], z] for row, z in zip(self._bounds, limits[4:])])
