@@ -47,6 +47,7 @@ demo formation xtdrone fly swarm_formation --vehicles "$three" --world "$woods" 
     --set formation=V --name demo_formation
 demo explore xtdrone fly explore --vehicle iris_depth_small --world hall --speed 0 --set seconds=30 --name demo_explore
 demo lidar_in_the_loop xtdrone slam live --system voxel_lio --vehicle iris_3d_lidar --world indoor --trajectory rounds
+demo planar_in_the_loop xtdrone slam live --system planar_slam --vehicle iris_2d_lidar --world hall --trajectory tour
 demo vio_in_the_loop xtdrone slam live --system msckf --trajectory rounds
 demo landing xtdrone fly marker_landing --vehicle iris_downward --world landing --speed 0 --name demo_landing
 demo landing_on_rover xtdrone fly marker_deck_landing --vehicles 'rover_marker; iris_downward@-3,0,0' --world landing \
