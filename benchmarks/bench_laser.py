@@ -104,12 +104,14 @@ def main() -> None:
     for name in args.flights:
         recording, slam, poses, seconds = flown(name)
         with tempfile.TemporaryDirectory() as folder:
-            estimate, reference = Path(folder) / "estimate.tum", Path(folder) / "reference.tum"
+            estimate = Path(folder) / "estimate.tum"
+            reference = recording.folder / "groundtruth.tum"
             formats.write_tum(estimate, poses)
-            truth = np.loadtxt(recording.folder / "groundtruth.tum")
             if isinstance(slam, PlanarSlam):
+                truth = np.loadtxt(reference)
                 truth[:, 3] = 0.0  # its poses have no height
-            formats.write_tum(reference, truth)
+                reference = Path(folder) / "reference.tum"
+                formats.write_tum(reference, truth)
             result = evaluate(estimate, reference)
         error = result.statistics["ape_translation"]["rmse"]
         way = np.linalg.norm(np.diff(recording.truth()[:, 1:4], axis=0), axis=1).sum()

@@ -17,7 +17,7 @@ from .maps.voxel_map import VoxelMap
 from .planners import guard
 from .planners.asking import Answer, Asker
 from .planners.evading import Evasion
-from .planners.planner import STEP_S, Limits, Planner, Situation, Trajectory
+from .planners.planner import Limits, Planner, Situation, Trajectory
 
 PLAN_US = 100_000  # between two plans [us]
 _KEEP_S = 0.3  # a trajectory is flown as planned for at least so long before its stop [s]
@@ -201,9 +201,7 @@ class Pilot(Memory):
 
     def _stop_before_what_is_new(self, t_us: int) -> None:
         """Stops as hard as it can if what was seen since leaves what is flown too little room."""
-        flown = self.flown
-        first = min(max(round((t_us - flown.begun_us) * 1e-6 / STEP_S), 0), len(flown.pos) - 1)
-        left = Trajectory(t_us, flown.pos[first:], flown.vel[first:], flown.acc[first:])
+        left = self.flown.after(t_us)
         now = self._field.distance(left.pos[0])
         room = min(_ROOM * self.limits.radius, max(now - _BETTER, 0.0))
         if guard.check(self._field, left, room, known=False) == guard.CLEAR:
@@ -244,9 +242,7 @@ class Pilot(Memory):
             return
         self._update(t_us, pos)
         situation = self._situation(t_us + self._lead_us)
-        first = round((situation.t_us - self.flown.begun_us) * 1e-6 / STEP_S)
-        left = self.flown.pos[min(max(first, 0), len(self.flown.pos) - 1) :]
-        aside = self._evasion.find(situation, left)
+        aside = self._evasion.find(situation, self.flown.after(situation.t_us).pos)
         if aside is not None and self._take(t_us, aside, ""):
             self.evaded += 1
 

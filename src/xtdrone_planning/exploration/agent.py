@@ -128,7 +128,7 @@ class ExploreAgent(SeeingAgent):
             )
         pilot, limits = self.pilot, self.pilot.limits
         bounds = np.array([[*row[:2], z] for row, z in zip(self._bounds, limits[4:])])
-        start = np.array([*flight.scenario.vehicles[0].pos[:2], self.height])
+        start = np.array([*place, self.height])
         shapes = load_world(flight.scenario.world).shapes
         self._there_is = Coverage(shapes, bounds, start, pilot.voxels.resolution)
         assert self.sight is not None

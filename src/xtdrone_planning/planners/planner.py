@@ -85,6 +85,12 @@ class Trajectory:
         """Where it is at a simulated time [us]."""
         return self.at((t_us - self.begun_us) * 1e-6)
 
+    def after(self, t_us: int) -> "Trajectory":
+        """What is left of it from the sample nearest to a simulated time [us] on."""
+        first = round((t_us - self.begun_us) * 1e-6 / STEP_S)
+        first = min(max(first, 0), len(self.pos) - 1)
+        return Trajectory(t_us, self.pos[first:], self.vel[first:], self.acc[first:])
+
     def places(self, times: np.ndarray) -> np.ndarray:
         """Where it is (T, 3) [m] at simulated times (T,) [us]."""
         k = np.clip((times - self.begun_us) * (1e-6 / STEP_S), 0.0, len(self.pos) - 1)

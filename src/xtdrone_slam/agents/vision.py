@@ -75,15 +75,18 @@ class VisionAgent(TrajectoryAgent):
         """
         super().attach(flight)
         name = f"autopilot '{flight.scenario.autopilot}'"
-        aids = {"EKF2_GPS_CTRL": 0} if self._gps_off else {}
+        aids = []
+        if self._gps_off:
+            aids.append(("EKF2_GPS_CTRL", 0, "disable GNSS there, and give gps_off=false"))
         if self._adapter.planar:
-            aids["EKF2_EV_CTRL"] = _PLANAR
-        for parameter, value in aids.items():
+            advice = f"'{self._adapter.name}' measures no height: use another autopilot"
+            aids.append(("EKF2_EV_CTRL", _PLANAR, advice))
+        for parameter, value, advice in aids:
             required(
                 flight.autopilot,
                 SettableParameters,  # type: ignore[type-abstract]  # a protocol
                 f"{name} has no parameters to set here",
-                f"set {parameter} to {value} there; gps_off=false leaves GNSS as it is",
+                advice,
             ).set_parameter(0, parameter, value)
         required(
             flight.autopilot,

@@ -65,9 +65,9 @@ def main() -> None:
         left, right = (image.copy() for image in link.images(payload, tuple(values["shape"])))
         if values["inertial"]:
             slam.process_stereo_inertial_enhanced(left, right, t_us * 1e-6, readings)
-            readings = []
         else:
             slam.process_image_stereo(left, right, t_us * 1e-6)
+        readings = []
         tracked = slam.get_tracking_state() == orbslam3.TrackingState.OK
         camera_from_world = slam.get_frame_pose() if tracked else None
         features = slam.get_num_matched_features()
